@@ -449,8 +449,15 @@ static json_t *version_schema(void)
     return type_schema(&type_of_integer, NULL);
 }
 
-static const struct member_codec version_codec = {.to_json = version_to_json,
-                                                  .schema = version_schema};
+/* Which version made a record is its own (COMPARISON_VERSION). */
+static const char *version_from_json(const json_t *json, void *at)
+{
+    (void)at;
+    return json_is_integer(json) ? NULL : "";
+}
+
+static const struct member_codec version_codec = {
+    .to_json = version_to_json, .from_json = version_from_json, .schema = version_schema};
 
 #define M(...) MEMBER(struct comparison, __VA_ARGS__)
 #define AS(...) MEMBER_AS(struct comparison, __VA_ARGS__)

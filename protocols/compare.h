@@ -181,7 +181,7 @@ double comparison_step_of(const double *a, const double *b, size_t count);
 /* What must be said with a comparison without spread. Static. */
 const char *comparison_alike_words(const struct comparison *comparison);
 
-/* As JSON; it is not read again. */
+/* As JSON. Read again, `paired` and the version are not of it. */
 extern const struct type comparison_type;
 /* The chance that all signs of `count` differences are one of both by themselves: 2^(1 - count). */
 double comparison_chance_of_signs(double count);

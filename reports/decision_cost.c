@@ -50,9 +50,8 @@ static void append_next(struct text *out, const json_t *body, const json_t *chos
         }
     }
     if (next && least > mine * 1.0005)
-        text_append_format(out, ", %s less than %s, the next",
-                           number_format_percent(1 - mine / least, shown),
-                           member_text(next, "name"));
+        doc_phrase(out, ", %s less than %s, the next",
+                   number_format_percent(1 - mine / least, shown), member_text(next, "name"));
 }
 
 /* " per million good tokens" of "cost_per_million_good_tokens", and what these are. */
@@ -60,10 +59,10 @@ static void append_per(struct text *out, const json_t *figure)
 {
     const char *name = member_text(figure, "name");
 
-    decision_spaced(out, name + strlen("cost"));
+    doc_spaced(out, name + strlen("cost"));
     if (strstr(name, "_good_"))
-        text_append(out, strstr(name, "_tokens") ? " (good: of requests that kept all limits)"
-                                                 : " (good: they kept all limits)");
+        doc_phrase(out, strstr(name, "_tokens") ? " (good: of requests that kept all limits)"
+                                                : " (good: they kept all limits)");
 }
 
 bool decision_cost_words(struct text *out, const json_t *body)
@@ -82,9 +81,9 @@ bool decision_cost_words(struct text *out, const json_t *body)
     {
         if (strncmp(member_text(option, "standing"), "not_", 4) != 0)
             continue;
-        text_append(out, count++ ? "; " : "");
+        doc_phrase(out, "%s", count++ ? "; " : "");
         if (left > 1)
-            text_append_format(out, "%s ", member_text(option, "name"));
+            doc_phrase(out, "%s ", member_text(option, "name"));
         decision_range_words(out, json_array_get(json_object_get(option, "figures"), figure),
                              &unit);
         if (count == 1)
@@ -94,6 +93,6 @@ bool decision_cost_words(struct text *out, const json_t *body)
     if (left == 1)
         append_next(out, body, last, figure);
     if (left > 0)
-        text_append_char(out, '.');
+        doc_phrase(out, ".");
     return left > 0;
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "protocols/decision.h"
 #include "protocols/finding.h"
@@ -15,13 +16,7 @@ static void append_digits(struct text *out, double value)
 {
     char shown[NUMBER_SIZE];
 
-    text_append(out, isfinite(value) ? number_format_digits(value, 4, shown) : "?");
-}
-
-void decision_spaced(struct text *out, const char *name)
-{
-    for (; *name; name++)
-        text_append_char(out, *name == '_' ? ' ' : *name);
+    doc_phrase(out, "%s", isfinite(value) ? number_format_digits(value, 4, shown) : "?");
 }
 
 /* "a, b and c" of the options of this standing; how many. */
@@ -36,8 +31,11 @@ static size_t append_options(struct text *out, const json_t *body, const char *s
     {
         if (strcmp(member_text(option, "standing"), standing) != 0)
             continue;
-        text_append(out, seen == 0 ? "" : seen + 1 == count ? " and " : ", ");
-        text_append(out, member_text(option, "name"));
+        doc_phrase(out, "%s%s",
+                   seen == 0           ? ""
+                   : seen + 1 == count ? " and "
+                                       : ", ",
+                   member_text(option, "name"));
         seen++;
     }
     return count;
@@ -48,11 +46,10 @@ void decision_question_words(struct text *out, const json_t *body)
     const char *asked = member_text(json_object_get(body, "decision"), "question");
 
     if (asked[0])
-        text_append(out, asked);
+        doc_phrase(out, "%s", asked);
     else
-        text_append_format(out,
-                           "Which of %zu options meets what is required, and is dominated by none?",
-                           json_array_size(json_object_get(body, "options")));
+        doc_phrase(out, "Which of %zu options meets what is required, and is dominated by none?",
+                   json_array_size(json_object_get(body, "options")));
 }
 
 /* After `before`: "goodput at least 40 requests/s is missed by all; the contract tender is missed
@@ -75,14 +72,13 @@ static void append_missed(struct text *out, const json_t *body, const char *befo
             const json_t *met = json_array_get(json_object_get(option, "requirements"), i);
 
             if (!strcmp(member_text(met, "verdict"), "missed"))
-                text_append_format(&names, "%s%s", count++ ? ", " : "",
-                                   member_text(option, "name"));
+                doc_phrase(&names, "%s%s", count++ ? ", " : "", member_text(option, "name"));
         }
         if (count > 0 && text_ok(&names)) {
-            text_append(out, is_first ? before : "; ");
+            doc_phrase(out, "%s", is_first ? before : "; ");
             decision_requirement_words(out, requirement);
-            text_append_format(out, " is missed by %s",
-                               count == json_array_size(options) ? "all" : names.data);
+            doc_phrase(out, " is missed by %s",
+                       count == json_array_size(options) ? "all" : names.data);
             is_first = false;
         }
         out->failed |= names.failed;
@@ -93,17 +89,16 @@ static void append_missed(struct text *out, const json_t *body, const char *befo
 /* The options that are not the answer, and why. */
 static void append_rest(struct text *out, const json_t *body)
 {
-    struct text names;
+    CLEANUP(text_finish) struct text names;
     size_t count;
 
     text_init(&names);
     count = append_options(&names, body, "dominated");
     if (count > 0)
-        text_append_format(out, "; %s %s better in nothing and worse in something",
-                           text_ok(&names) ? names.data : "", count == 1 ? "is" : "are");
+        doc_phrase(out, "; %s %s better in nothing and worse in something", names.data,
+                   count == 1 ? "is" : "are");
     append_missed(out, body, "; ");
     out->failed |= names.failed;
-    text_finish(&names);
 }
 
 /* Of an option that no number of trials of its kind makes fit. */
@@ -130,39 +125,38 @@ void decision_answer_words(struct text *out, const json_t *body)
                                      : "";
 
     if (!strcmp(verdict, "none")) {
-        text_append(out, "No option meets what is required");
+        doc_phrase(out, "No option meets what is required");
         append_missed(out, body, ": ");
     } else if (!strcmp(verdict, "decided")) {
         append_options(out, body, "not_dominated");
-        text_append(out, required ? ": it meets what is required, and no other that does is better "
-                                    "in anything that counts"
-                                  : ": no other is better in anything that counts");
+        doc_phrase(out, required ? ": it meets what is required, and no other that does is better "
+                                   "in anything that counts"
+                                 : ": no other is better in anything that counts");
         append_rest(out, body);
     } else if (!strcmp(verdict, "trade_off")) {
-        text_append(out, "No single answer: ");
+        doc_phrase(out, "No single answer: ");
         append_options(out, body, "not_dominated");
-        text_append_format(out, " remain%s, and none of them dominates another", meets);
+        doc_phrase(out, " remain%s, and none of them dominates another", meets);
         append_rest(out, body);
     } else {
-        struct text names;
+        CLEANUP(text_finish) struct text names;
+        size_t count;
 
         text_init(&names);
-        text_append(out, "Open: what was measured does not tell");
-        if (append_options(&names, body, "not_separable") > 0)
-            text_append_format(out, " how %s stand%s to the others",
-                               text_ok(&names) ? names.data : "",
-                               strstr(names.data, " and ") ? "" : "s");
+        doc_phrase(out, "Open: what was measured does not tell");
+        count = append_options(&names, body, "not_separable");
+        if (count > 0)
+            doc_phrase(out, " how %s stand%s to the others", names.data, count == 1 ? "s" : "");
         else
-            text_append(out, " whether all that is required is met");
-        text_append(out, any_unfit(body)
-                             ? "; results that are fit to decide by would, which some of these are "
-                               "not"
-                             : "; longer or more trials would");
+            doc_phrase(out, " whether all that is required is met");
+        doc_phrase(out, any_unfit(body)
+                            ? "; results that are fit to decide by would, which some of these are "
+                              "not"
+                            : "; longer or more trials would");
         append_rest(out, body);
         out->failed |= names.failed;
-        text_finish(&names);
     }
-    text_append_char(out, '.');
+    doc_phrase(out, ".");
 }
 
 /* ---- figures ---- */
@@ -172,9 +166,9 @@ static void append_name(struct text *out, const char *name)
     const enum metric_id metric = metric_find(name);
 
     if (metric < METRIC_COUNT)
-        text_append(out, metrics[metric].label);
+        doc_phrase(out, "%s", metrics[metric].label);
     else
-        decision_spaced(out, name);
+        doc_spaced(out, name);
 }
 
 void decision_figure_name(struct text *out, const json_t *figure)
@@ -217,15 +211,15 @@ void decision_range_words(struct text *out, const json_t *range, const struct nu
                  hi = member_number(range, "hi");
 
     append_digits(out, value / unit->factor);
-    text_append_format(out, "%s%s", *unit->name ? " " : "", unit->name);
+    doc_phrase(out, "%s%s", *unit->name ? " " : "", unit->name);
     if (isfinite(lo + hi) && hi > lo) {
-        text_append(out, " [");
+        doc_phrase(out, " [");
         append_digits(out, lo / unit->factor);
-        text_append(out, ", ");
+        doc_phrase(out, ", ");
         append_digits(out, hi / unit->factor);
-        text_append(out, "]");
+        doc_phrase(out, "]");
     } else if (!isfinite(lo + hi)) {
-        text_append(out, " without an interval");
+        doc_phrase(out, " without an interval");
     }
 }
 
@@ -237,12 +231,12 @@ void decision_requirement_words(struct text *out, const json_t *requirement)
     const char *most = member_text(requirement, "at_most");
 
     if (contract) {
-        text_append_format(out, "the contract %s", member_text(contract, "contract"));
+        doc_phrase(out, "the contract %s", member_text(contract, "contract"));
         return;
     }
     append_name(out, member_text(requirement, "figure"));
-    text_append_format(out, " at %s %s", most[0] ? "most" : "least",
-                       most[0] ? most : member_text(requirement, "at_least"));
+    doc_phrase(out, " at %s %s", most[0] ? "most" : "least",
+               most[0] ? most : member_text(requirement, "at_least"));
 }
 
 void decision_met_words(struct text *out, const json_t *met)
@@ -250,10 +244,10 @@ void decision_met_words(struct text *out, const json_t *met)
     const double margin = member_number(met, "margin");
     char shown[NUMBER_SIZE];
 
-    text_append(out, member_text(met, "verdict"));
+    doc_phrase(out, "%s", member_text(met, "verdict"));
     if (isfinite(margin))
-        text_append_format(out, ", %s %s", margin < 0 ? "beyond it by" : "by",
-                           number_format_percent(fabs(margin), shown));
+        doc_phrase(out, ", %s %s", margin < 0 ? "beyond it by" : "by",
+                   number_format_percent(fabs(margin), shown));
 }
 
 void decision_peak_words(struct text *out, const json_t *sheet, const json_t *peak)
@@ -265,28 +259,28 @@ void decision_peak_words(struct text *out, const json_t *sheet, const json_t *pe
     char shown[NUMBER_SIZE];
     size_t i;
 
-    text_append_format(out, "%s of the declared peak of ",
-                       number_format_percent(member_number(peak, "share"), shown));
+    doc_phrase(out, "%s of the declared peak of ",
+               number_format_percent(member_number(peak, "share"), shown));
     append_digits(out, member_number(peak, "peak") / unit.factor);
-    text_append_format(out, " %s", unit.name);
+    doc_phrase(out, " %s", unit.name);
     json_array_foreach(rows, i, row)
     {
         if (json_equal(json_object_get(row, "line"), json_object_get(peak, "line")))
-            text_append_format(out, " (%s, %s)", member_text(row, "source"),
-                               member_text(row, "retrieved"));
+            doc_phrase(out, " (%s, %s)", member_text(row, "source"), member_text(row, "retrieved"));
     }
 }
 
-void decision_note_words(struct text *out, const json_t *note)
+void decision_note_words(struct text *out, const json_t *body, const json_t *note)
 {
     const json_t *line = json_object_get(note, "line"), *name;
     size_t i;
 
+    (void)body;
     json_array_foreach(json_object_get(note, "options"), i, name)
-        text_append_format(out, "%s%s", i ? ", " : "", json_string_value(name));
+        doc_phrase(out, "%s%s", i ? ", " : "", json_string_value(name));
     if (json_is_integer(line))
-        text_append_format(out, ": line %lld", (long long)json_integer_value(line));
-    text_append_format(out, ": %s", member_text(note, "text"));
+        doc_phrase(out, ": line %lld", (long long)json_integer_value(line));
+    doc_phrase(out, ": %s", member_text(note, "text"));
 }
 
 /* ---- changes ---- */
@@ -319,20 +313,19 @@ static void append_subject(struct text *out, const json_t *body, const json_t *c
     const enum metric_id metric = metric_find(member_text(change, "metric"));
 
     if (row) {
-        text_append_format(out, "the price in line %lld (%s, %s)",
-                           (long long)json_integer_value(json_object_get(change, "line")),
-                           member_text(row, "item"), member_text(row, "kind"));
+        doc_phrase(out, "the price in line %lld (%s, %s)",
+                   (long long)json_integer_value(json_object_get(change, "line")),
+                   member_text(row, "item"), member_text(row, "kind"));
     } else if (!strcmp(what, "metric")) {
-        text_append_format(out, "the %s of %s, and its interval,",
-                           metric < METRIC_COUNT ? metrics[metric].label
-                                                 : member_text(change, "metric"),
-                           member_text(change, "option"));
+        doc_phrase(out, "the %s of %s, and its interval,",
+                   metric < METRIC_COUNT ? metrics[metric].label : member_text(change, "metric"),
+                   member_text(change, "option"));
     } else if (!strcmp(what, "margin")) {
-        text_append(out, "the margin within which differences do not count");
+        doc_phrase(out, "the margin within which differences do not count");
     } else {
         const json_t *list = json_object_get(json_object_get(body, "decision"), "requirements");
 
-        text_append(out, "the limit of ");
+        doc_phrase(out, "the limit of ");
         decision_requirement_words(
             out, json_array_get(
                      list, (size_t)json_integer_value(json_object_get(change, "requirement"))));
@@ -355,10 +348,10 @@ static void append_factor(struct text *out, double factor)
     char shown[NUMBER_SIZE];
 
     if (factor > 0.5 && factor < 2)
-        text_append_format(out, "%s %s", number_format_percent(fabs(factor - 1), shown),
-                           factor > 1 ? "more" : "less");
+        doc_phrase(out, "%s %s", number_format_percent(fabs(factor - 1), shown),
+                   factor > 1 ? "more" : "less");
     else
-        text_append_format(out, "%s times as much", number_format_digits(factor, 2, shown));
+        doc_phrase(out, "%s times as much", number_format_digits(factor, 2, shown));
 }
 
 /* What it is now, of the option of this name; "": there is none. */
@@ -383,7 +376,7 @@ static void append_missed_by(struct text *out, const json_t *body, const json_t 
     size_t i, count = 0;
 
     if (!strcmp(member_text(change, "what"), "limit")) {
-        text_append(out, "misses it");
+        doc_phrase(out, "misses it");
         return;
     }
     json_array_foreach(list, i, requirement)
@@ -393,11 +386,11 @@ static void append_missed_by(struct text *out, const json_t *body, const json_t 
             count++;
         }
     }
-    text_append(out, "misses ");
+    doc_phrase(out, "misses ");
     if (count == 1)
         decision_requirement_words(out, found);
     else
-        text_append(out, "a requirement");
+        doc_phrase(out, "a requirement");
 }
 
 static void append_then(struct text *out, const json_t *body, const json_t *change,
@@ -406,14 +399,14 @@ static void append_then(struct text *out, const json_t *body, const json_t *chan
     const char *option = member_text(then, "option"), *standing = member_text(then, "standing");
     const bool was_open = !strcmp(standing_of(body, option), "not_separable");
 
-    text_append_format(out, "%s ", option);
+    doc_phrase(out, "%s ", option);
     if (!strcmp(standing, "infeasible"))
         append_missed_by(out, body, change);
     else if (!strcmp(standing, "not_dominated"))
-        text_append(out, was_open ? "is ruled out by none" : "is no longer ruled out");
+        doc_phrase(out, was_open ? "is ruled out by none" : "is no longer ruled out");
     else
-        text_append(out, !strcmp(standing, "dominated") ? "is ruled out by a better one"
-                                                        : "may be as good");
+        doc_phrase(out, !strcmp(standing, "dominated") ? "is ruled out by a better one"
+                                                       : "may be as good");
 }
 
 void decision_change_words(struct text *out, const json_t *body, const json_t *change)
@@ -426,23 +419,23 @@ void decision_change_words(struct text *out, const json_t *body, const json_t *c
 
     append_subject(out, body, change);
     if (is_confidential(body, change)) {
-        text_append_char(out, ' ');
+        doc_phrase(out, " ");
         append_factor(out, factor);
     } else {
-        text_append(out, " from ");
+        doc_phrase(out, " from ");
         append_digits(out, now / unit.factor);
-        text_append_format(out, " to %s than ", factor > 1 ? "more" : "less");
+        doc_phrase(out, " to %s than ", factor > 1 ? "more" : "less");
         append_digits(out, now * factor / unit.factor);
-        text_append_format(out, "%s%s, ", *unit.name ? " " : "", unit.name);
+        doc_phrase(out, "%s%s, ", *unit.name ? " " : "", unit.name);
         append_factor(out, factor);
     }
     if (json_array_size(json_object_get(change, "then")) == 0) {
-        text_append(out, ": the decision is ");
-        decision_spaced(out, member_text(change, "verdict"));
+        doc_phrase(out, ": the decision is ");
+        doc_spaced(out, member_text(change, "verdict"));
     }
     json_array_foreach(json_object_get(change, "then"), i, then)
     {
-        text_append(out, i ? ", " : ": ");
+        doc_phrase(out, i ? ", " : ": ");
         append_then(out, body, change, then);
     }
 }
@@ -497,15 +490,15 @@ static void append_reason(struct text *out, const json_t *option)
 {
     const char *reason = acceptance_reason_words(member_text(option, "reason"));
 
-    text_append_format(out, " %s: %s", member_text(option, "name"), reason);
+    doc_phrase(out, " %s: %s", member_text(option, "name"), reason);
     if (strstr(reason, "protocol gives no evidence"))
-        text_append(out, "; measure it under one that does, such as `standard`, or `serving` for "
-                         "what is served under load");
+        doc_phrase(out, "; measure it under one that does, such as `standard`, or `serving` for "
+                        "what is served under load");
     else if (strstr(reason, "not steady"))
-        text_append(out, "; its notes (`assay show`) say what to look for");
+        doc_phrase(out, "; its notes (`assay show`) say what to look for");
     else if (strstr(reason, "own"))
-        text_append(out, "; only what assay's own worker measured decides");
-    text_append_char(out, '.');
+        doc_phrase(out, "; only what assay's own worker measured decides");
+    doc_phrase(out, ".");
 }
 
 void decision_sure_words(struct text *out, const json_t *body)
@@ -515,11 +508,11 @@ void decision_sure_words(struct text *out, const json_t *body)
 
     json_array_foreach(json_object_get(body, "options"), i, option) left +=
         !strncmp(member_text(option, "standing"), "not_", 4);
-    text_append(out, left == 1 ? "it is the answer for every value within the intervals of the "
-                                 "measurements and the bounds of the prices."
-                               : "an option counts as worse than another only where it is so for "
-                                 "every value within the intervals of the measurements and the "
-                                 "bounds of the prices.");
+    doc_phrase(out, left == 1 ? "it is the answer for every value within the intervals of the "
+                                "measurements and the bounds of the prices."
+                              : "an option counts as worse than another only where it is so for "
+                                "every value within the intervals of the measurements and the "
+                                "bounds of the prices.");
     json_array_foreach(json_object_get(body, "options"), i, option)
     {
         if (member_text(option, "reason")[0])

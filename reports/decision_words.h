@@ -1,6 +1,6 @@
 /*
  * decision_words - a stored decision (results/analysis/decision.h) in words, the same for terminal
- * and page. Plain text; names come from whoever wrote the declaration, so the caller escapes it.
+ * and page: phrases (doc.h).
  */
 #ifndef ASSAY_REPORTS_DECISION_WORDS_H
 #define ASSAY_REPORTS_DECISION_WORDS_H
@@ -11,6 +11,7 @@
 
 #include "harness/core/number.h"
 #include "harness/core/text.h"
+#include "reports/doc.h"
 
 /* "Which of 3 options ...?", where the declaration asks nothing. */
 void decision_question_words(struct text *out, const json_t *body);
@@ -40,8 +41,6 @@ void decision_change_words(struct text *out, const json_t *body, const json_t *c
 /* "81 % of the declared peak of 989 TFLOP/s (source, day)"; `peak`: an entry of peak_shares. */
 void decision_peak_words(struct text *out, const json_t *sheet, const json_t *peak);
 /* "a, b: line 3: the price is not valid on the day of the figures". */
-void decision_note_words(struct text *out, const json_t *note);
-/* "not dominated", for "not_dominated". */
-void decision_spaced(struct text *out, const char *name);
+void decision_note_words(struct text *out, const json_t *body, const json_t *note);
 
 #endif

@@ -1,8 +1,8 @@
-/* What contracts came to by these results, as recorded by `assay accept`: the newest of each. */
+/* What contracts came to: for `assay accept`, and the newest of each for page and dossier. */
+#include "reports/acceptance_document.h"
+
 #include <math.h>
-#include <sqlite3.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "protocols/acceptance.h"
@@ -10,16 +10,16 @@
 #include "harness/core/member.h"
 #include "protocols/stats/distribution.h"
 #include "reports/dossier_internal.h"
-#include "reports/escape.h"
 #include "reports/plot.h"
 #include "reports/view.h"
 #include "results/analysis/acceptance.h"
 
 static const struct verdict {
     const char *name, *words, *class_name;
-} verdicts[] = {{"accepted", "Accepted", "good"},
-                {"rejected", "Rejected", "bad"},
-                {"inconclusive", "Inconclusive: neither shown to hold nor to fail", "care"}};
+} verdicts[] = {
+    {"accepted", "Accepted", "decision good"},
+    {"rejected", "Rejected", "decision bad"},
+    {"inconclusive", "Inconclusive: neither shown to hold nor to fail", "decision care"}};
 
 static const struct verdict *verdict_of(const char *name)
 {
@@ -42,83 +42,89 @@ static void append_figure(struct text *out, const json_t *number, const struct n
 {
     char shown[NUMBER_SIZE];
 
-    if (!json_is_number(number)) {
-        text_append(out, "unknown");
-        return;
-    }
-    text_append(out, number_format_digits(json_number_value(number) / unit->factor, 5, shown));
-    text_append_char(out, ' ');
-    escape_html(out, unit->name);
-}
-
-/* "951.2 GFLOP/s (alpha 0.05)" */
-static void append_level(struct text *out, const json_t *item, const char *level, const char *risk,
-                         const struct number_unit *unit)
-{
-    text_append_format(out, "<td class=\"num\" data-name=\"%s\">", level);
-    append_figure(out, json_object_get(item, level), unit);
-    text_append_format(out, " <span class=\"soft\">(%s %g)</span></td>", risk,
-                       json_number_value(json_object_get(item, risk)));
-}
-
-/* `name` heads the value where a narrow screen has no heads of columns. */
-static void append_column(struct text *out, const char *name, const json_t *number,
-                          const struct number_unit *unit)
-{
-    text_append_format(out, "<td class=\"num\" data-name=\"%s\">", name);
-    append_figure(out, number, unit);
-    text_append(out, "</td>");
+    if (json_is_number(number))
+        doc_phrase(out, "%s %s",
+                   number_format_digits(json_number_value(number) / unit->factor, 5, shown),
+                   unit->name);
+    else
+        doc_phrase(out, "unknown");
 }
 
 static void append_verdict(struct text *out, const json_t *object)
 {
     const char *reason = member_string(object, "reason");
 
-    text_append(out, "<b>");
-    html_known(out, member_string(object, "verdict"));
-    text_append(out, "</b>");
-    if (reason) {
-        text_append(out, ": ");
-        escape_html(out, acceptance_reason_words(reason));
+    doc_phrase(out, "{bold %s}", member_string(object, "verdict"));
+    if (reason)
+        doc_phrase(out, ": %s", acceptance_reason_words(reason));
+}
+
+static void say_unit(struct doc *doc, const struct view *view, const json_t *item,
+                     const json_t *unit)
+{
+    static const char *const levels[][2] = {{"declared", "alpha"}, {"limiting", "beta"}},
+                             *const figures[] = {"value", "best", "worst"};
+    const struct number_unit scale = unit_of(item);
+
+    phrase_result(&doc->block, view, member_string(unit, "result"));
+    for (size_t i = 0; i < 2; i++) {
+        doc_add(doc, "\t");
+        append_figure(&doc->block, json_object_get(item, levels[i][0]), &scale);
+        doc_add(doc, " {soft (%s %g)}", levels[i][1], member_number(item, levels[i][1]));
     }
-    text_append(out, "</td></tr>\n");
+    for (size_t i = 0; i < 3; i++) {
+        doc_add(doc, "\t");
+        append_figure(&doc->block, json_object_get(unit, figures[i]), &scale);
+    }
+    doc_add(doc, "\t%lld\t", (long long)json_integer_value(json_object_get(unit, "trials")));
+    append_verdict(&doc->block, unit);
+    doc_end(doc, NULL);
 }
 
 /* A row of each unit; of a fleet, whose units are several, one more for all of them. */
-static void append_item(struct text *out, const struct view *view, const json_t *contract,
-                        const json_t *item, size_t index)
+static void say_item(struct doc *doc, const struct view *view, const json_t *contract,
+                     const json_t *item, size_t index)
 {
     const json_t *declared = json_array_get(json_object_get(contract, "items"), index);
     const json_t *units = json_object_get(item, "units"), *unit;
-    const struct number_unit scale = unit_of(item);
+    const char *workload = member_string(json_object_get(declared, "cell"), "workload");
     size_t i;
 
     json_array_foreach(units, i, unit)
     {
-        text_append_format(out, "<tr><td>%zu. ", index + 1);
-        html_known(out, member_string(json_object_get(declared, "cell"), "workload"));
-        text_append_char(out, ' ');
-        html_known(out, member_string(item, "metric"));
-        text_append(out, "<br>");
-        html_result(out, view, member_string(unit, "result"));
-        text_append(out, "</td>");
-        append_level(out, item, "declared", "alpha", &scale);
-        append_level(out, item, "limiting", "beta", &scale);
-        append_column(out, "measured", json_object_get(unit, "value"), &scale);
-        append_column(out, "no better than", json_object_get(unit, "best"), &scale);
-        append_column(out, "no worse than", json_object_get(unit, "worst"), &scale);
-        text_append_format(out, "<td class=\"num\" data-name=\"trials\">%lld</td><td>",
-                           (long long)json_integer_value(json_object_get(unit, "trials")));
-        append_verdict(out, unit);
+        doc_add(doc, "%zu. %s %s\n", index + 1, workload, member_string(item, "metric"));
+        say_unit(doc, view, item, unit);
     }
-    if (json_is_object(json_object_get(declared, "units"))) {
-        text_append_format(
-            out, "<tr><td>%zu. all %zu units</td><td colspan=\"7\">%lld rejected, %lld open: ",
-            index + 1, json_array_size(units),
-            (long long)json_integer_value(json_object_get(item, "rejected")),
-            (long long)json_integer_value(json_object_get(item, "inconclusive")));
-        append_verdict(out, item);
-    }
+    if (json_is_object(json_object_get(declared, "units")))
+        doc_add(doc, "%zu. all %zu units\t%lld rejected, %lld open: ", index + 1,
+                json_array_size(units),
+                (long long)json_integer_value(json_object_get(item, "rejected")),
+                (long long)json_integer_value(json_object_get(item, "inconclusive")));
+    else if (member_string(item, "reason"))
+        doc_add(doc, "%zu. %s %s\t", index + 1, workload, member_string(item, "metric"));
+    else
+        return;
+    append_verdict(&doc->block, item);
+    doc_end(doc, NULL);
+}
+
+void acceptance_items(struct doc *doc, const struct view *view, const json_t *body)
+{
+    static const struct doc_column columns[] = {{"Item", 0},
+                                                {"Declared", DOC_NUMBER | DOC_LABELLED},
+                                                {"Limiting", DOC_NUMBER | DOC_LABELLED},
+                                                {"Measured", DOC_NUMBER | DOC_LABELLED},
+                                                {"No better than", DOC_NUMBER | DOC_LABELLED},
+                                                {"No worse than", DOC_NUMBER | DOC_LABELLED},
+                                                {"Trials", DOC_NUMBER | DOC_LABELLED},
+                                                {"Verdict", 0}};
+    const json_t *item;
+    size_t i;
+
+    doc_table(doc, "tight stacked", columns, sizeof(columns) / sizeof(*columns));
+    json_array_foreach(json_object_get(body, "items"), i, item)
+        say_item(doc, view, json_object_get(body, "contract"), item, i);
+    doc_close(doc);
 }
 
 /*
@@ -205,146 +211,120 @@ static void append_characteristic(struct text *out, const json_t *body, const js
         (unsigned long long)trials, 100 * spread, 100 * levels[0].y, 100 * levels[1].y,
         100 * levels[2].y, 100 * levels[3].y);
     snprintf(id, sizeof(id), "characteristic-%.8s-%zu", digest ? digest : "", index + 1);
-    text_append_format(out, "<figure><figcaption>Item %zu: ", index + 1);
-    escape_html(out, words);
+    text_append(out, "<figure><figcaption>");
+    html_phrase(out, "Item %zu: %s", index + 1, words);
     text_append(out, "</figcaption>");
     plot_xy(out, id, &plot);
     text_append(out, "</figure>\n");
 }
 
 /* Whether the contract was there before the results. */
-static void append_planned(struct text *out, const json_t *campaigns)
+static void say_planned(struct doc *doc, const json_t *campaigns)
 {
-    size_t i, planned = 0, count = json_array_size(campaigns);
+    size_t i, planned = 0;
     const json_t *campaign;
 
     json_array_foreach(campaigns, i, campaign) planned +=
         json_is_true(json_object_get(campaign, "planned"));
-    if (planned == count) {
-        text_append(out, "The contract is in the recorded plan, from before the first trial.");
+    if (planned == json_array_size(campaigns)) {
+        doc_say(doc, NULL, "The contract is in the recorded plan, from before the first trial.");
         return;
     }
-    text_append(out, "<b>The plan does not have this contract</b>: it may have been written after "
-                     "the results were seen. Without it:");
+    doc_add(doc, "{bold The plan does not have this contract}: it may have been written after the "
+                 "results were seen. Without it:");
     json_array_foreach(campaigns, i, campaign)
     {
-        if (json_is_true(json_object_get(campaign, "planned")))
-            continue;
-        text_append(out, " <code>");
-        html_known(out, member_string(campaign, "campaign"));
-        text_append(out, "</code>");
+        if (!json_is_true(json_object_get(campaign, "planned")))
+            doc_add(doc, " {code %.8s}", member_string(campaign, "campaign"));
     }
-    text_append_char(out, '.');
+    doc_say(doc, NULL, ".");
 }
 
-static void append_answer(struct text *out, const struct dossier_row *row, const json_t *body)
+void acceptance_answer(struct doc *doc, const json_t *body, const struct view_count *at)
 {
-    const struct view_count at = {true, dossier_integer(row, 0)};
-    const struct verdict *verdict = verdict_of(dossier_column(row, 2));
+    const struct verdict *verdict = verdict_of(member_string(body, "verdict"));
     const json_t *contract = json_object_get(body, "contract");
+    const size_t count = json_array_size(json_object_get(body, "items"));
 
-    text_append_format(out,
-                       "<div class=\"decision %s\"><p class=\"answer\"><b>%s</b> <span "
-                       "class=\"soft\">contract ",
-                       verdict->class_name, verdict->words);
-    html_known(out, member_string(contract, "contract"));
-    text_append_format(out, " version %lld, %zu item%s, ",
-                       (long long)json_integer_value(json_object_get(contract, "version")),
-                       json_array_size(json_object_get(body, "items")),
-                       json_array_size(json_object_get(body, "items")) == 1 ? "" : "s");
-    html_time(out, &at, " UTC");
-    text_append(out, "</span></p>\n<p>");
-    append_planned(out, json_object_get(body, "campaigns"));
-    text_append(out, "</p>");
+    doc_open(doc, DOC_GROUP, verdict->class_name);
+    doc_add(doc, "{bold %s} {soft contract %s version %lld, %zu item%s", verdict->words,
+            member_string(contract, "contract"),
+            (long long)json_integer_value(json_object_get(contract, "version")), count,
+            count == 1 ? ", which must be accepted" : "s, which all must be accepted");
+    if (at) {
+        doc_add(doc, ", ");
+        phrase_time(&doc->block, at);
+    }
+    doc_say(doc, "answer", "}");
+    say_planned(doc, json_object_get(body, "campaigns"));
 }
 
-/* columns: 0 created_utc_ns, 1 kind, 2 verdict, 3 body */
-static void append_in_short(struct text *out, const struct dossier_row *row)
+/* columns: 0 created_utc_ns, 1 body */
+static void append_in_short(struct doc *doc, const struct dossier_row *row)
 {
-    const char *column = dossier_column(row, 3);
-    json_t *body = column ? json_loads(column, 0, NULL) : NULL;
+    json_auto_t *body = dossier_json(row, 1);
 
-    append_answer(out, row, body);
-    text_append(out, "<p class=\"soft\"><a href=\"#acceptance\">Each item</a>.</p></div>\n");
-    json_decref(body);
+    acceptance_answer(doc, body, &(struct view_count){true, dossier_integer(row, 0)});
+    doc_say(doc, "soft", "{link #acceptance Each item}.");
+    doc_close(doc);
 }
 
-static void append_acceptance(struct text *out, const struct dossier_row *row)
+static void append_acceptance(struct doc *doc, const struct dossier_row *row)
 {
-    const char *column = dossier_column(row, 3);
-    json_t *body = column ? json_loads(column, 0, NULL) : NULL, *item;
+    json_auto_t *body = dossier_json(row, 1);
+    const json_t *item;
     size_t i;
 
-    append_answer(out, row, body);
-    text_append(out, "<p class=\"soft\">Contract ");
-    html_digest(out, member_string(body, "contract_sha256"));
-    text_append(out,
-                "</p></div>\n<div class=\"scroll\"><table class=\"tight stacked\"><thead><tr><th "
-                "scope=\"col\">Item</th><th scope=\"col\" class=\"num\">Declared</th><th "
-                "scope=\"col\" class=\"num\">Limiting</th><th scope=\"col\" class=\"num\">Measured"
-                "</th><th scope=\"col\" class=\"num\">No better than</th><th scope=\"col\" "
-                "class=\"num\">No worse than</th><th scope=\"col\" class=\"num\">Trials</th><th "
-                "scope=\"col\">Verdict</th></tr></thead><tbody>\n");
+    acceptance_answer(doc, body, &(struct view_count){true, dossier_integer(row, 0)});
+    doc_say(doc, "soft", "Contract {digest %s}", member_string(body, "contract_sha256"));
+    doc_close(doc);
+    acceptance_items(doc, row->view, body);
+    doc_open(doc, DOC_GROUP, "charts");
     json_array_foreach(json_object_get(body, "items"), i, item)
-        append_item(out, row->view, json_object_get(body, "contract"), item, i);
-    text_append(out, "</tbody></table></div>\n<div class=\"charts\">\n");
-    json_array_foreach(json_object_get(body, "items"), i, item)
-        append_characteristic(out, body, item, i);
-    text_append(out, "</div>\n");
-    json_decref(body);
+        append_characteristic(doc->out, body, item, i);
+    doc_close(doc);
 }
 
 /* The newest verdict on each contract by which one of the cells was judged. */
-static enum status each_acceptance(struct text *out, struct store *store, const struct view *view,
+static enum status each_acceptance(struct doc *doc, struct store *store, const struct view *view,
                                    dossier_row_fn *append, size_t *ret_rows, struct error *err)
 {
-    CLEANUP(text_finish) struct text ids;
-    AUTO_FREE char *sql = NULL;
+    AUTO_FREE char *ids = dossier_cells(view), *sql = NULL;
 
-    text_init(&ids);
-    for (size_t i = 0; i < view->cell_count; i++)
-        text_append_format(&ids, "%s%lld", i ? "," : "", (long long)view->cells[i].id);
-    if (text_ok(&ids))
+    *ret_rows = 0;
+    if (ids)
         sql = text_format(
-            "SELECT k.created_utc_ns, k.kind, k.verdict, k.body, max(k.id) FROM comparison k WHERE "
-            "k.kind = 'accept' AND EXISTS (SELECT 1 FROM json_each(k.body, '$.items') i, "
-            "json_each(i.value, '$.units') u JOIN cell c JOIN campaign g ON g.id = c.campaign "
-            "WHERE "
-            "c.id IN (%s) AND json_extract(u.value, '$.result') = substr(g.uid, 1, 8) || '/' || "
-            "c.ordinal) GROUP BY json_extract(k.body, '$.contract_sha256') ORDER BY max(k.id) DESC",
-            ids.data);
-    return sql ? dossier_each_row(out, store, view, sql, 0, append, ret_rows, err)
+            "SELECT k.created_utc_ns, k.body, max(k.id) FROM comparison k WHERE k.kind = 'accept' "
+            "AND EXISTS (SELECT 1 FROM json_each(k.body, '$.items') i, json_each(i.value, "
+            "'$.units') u JOIN cell c JOIN campaign g ON g.id = c.campaign WHERE c.id IN (%s) AND "
+            "json_extract(u.value, '$.result') = substr(g.uid, 1, 8) || '/' || c.ordinal) GROUP BY "
+            "json_extract(k.body, '$.contract_sha256') ORDER BY max(k.id) DESC",
+            ids);
+    return sql ? dossier_each_row(doc, store, view, sql, 0, append, ret_rows, err)
                : error_no_memory(err);
 }
 
-enum status dossier_accepted(struct text *out, struct store *store, const struct view *view,
+enum status dossier_accepted(struct doc *doc, struct store *store, const struct view *view,
                              size_t *ret_rows, struct error *err)
 {
-    *ret_rows = 0;
-    return each_acceptance(out, store, view, append_in_short, ret_rows, err);
+    return each_acceptance(doc, store, view, append_in_short, ret_rows, err);
 }
 
-enum status dossier_acceptances(struct text *out, struct store *store, const struct view *view,
-                                const char *heading, struct error *err)
+enum status dossier_acceptances(struct doc *doc, struct store *store, const struct view *view,
+                                const char *heading, size_t *ret_rows, struct error *err)
 {
-    struct text table;
-    size_t rows = 0;
-    enum status status;
+    const size_t before = doc->out->length;
 
-    text_init(&table);
-    status = each_acceptance(&table, store, view, append_acceptance, &rows, err);
-    if (status == STATUS_OK && rows > 0) {
-        text_append(out, heading);
-        text_append(out,
-                    "<p>The newest recorded verdict on each contract. An item is rejected where, "
-                    "with confidence 1 - alpha, the figure is no better than something that is "
-                    "worse than declared, and accepted where, with confidence 1 - beta, it is no "
-                    "worse than something that is better than limiting; else it is inconclusive. "
-                    "Every item must be accepted. Trials are taken for independent and lognormal."
-                    "</p>\n");
-        text_append_bytes(out, table.data, table.length);
-    }
-    out->failed |= table.failed;
-    text_finish(&table);
-    return status;
+    if (heading)
+        doc_heading(doc, 2, "acceptance", "%s", heading);
+    doc_say(doc, NULL,
+            "The newest recorded verdict on each contract. An item is rejected where, with "
+            "confidence 1 - alpha, the figure is no better than something that is worse than "
+            "declared, and accepted where, with confidence 1 - beta, it is no worse than something "
+            "that is better than limiting; else it is inconclusive. Every item must be accepted. "
+            "Trials are taken for independent and lognormal.");
+    TRY(each_acceptance(doc, store, view, append_acceptance, ret_rows, err));
+    if (*ret_rows == 0)
+        doc_undo(doc, before);
+    return STATUS_OK;
 }

@@ -9,14 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <sqlite3.h>
-
 #include "harness/core/cleanup.h"
 #include "harness/core/member.h"
-#include "harness/core/number.h"
 #include "protocols/comparability.h"
-#include "protocols/compare.h"
-#include "reports/escape.h"
+#include "reports/comparison_words.h"
 #include "reports/html_decision.h"
 
 /* Columns that count listed comparisons and the families they are of. */
@@ -24,304 +20,218 @@
     "count(*), count(DISTINCT coalesce(kind || CASE WHEN json_valid(body) THEN"                    \
     " json_extract(body, '$.family_of') END, id))"
 
-/*
- * ---- what a comparison was judged together with, by its body ----
- *
- * Its verdict is that of the family; the verdict of the comparison alone is shown next to it, with
- * the p values of both, from the test that the verdict is based on.
- */
+#define COMPARISON_COLUMNS "created_utc_ns, kind, verdict, body, version"
 
-static json_int_t size_of(const json_t *body)
+/* One that is recorded. */
+struct recorded {
+    json_t *body;
+    struct stored_comparison comparison; /* borrows from it */
+    const json_t *gate, *family_of;
+    double margin;
+};
+
+static void recorded_finish(struct recorded *recorded)
 {
-    return json_integer_value(json_object_get(json_object_get(body, "family_of"), "size"));
+    json_decref(recorded->body);
 }
 
-static bool is_in_family(const json_t *body)
+/* Of COMPARISON_COLUMNS. */
+static struct recorded recorded_of(const struct dossier_row *row)
 {
-    return size_of(body) > 1;
+    json_t *body = dossier_json(row, 3);
+    struct recorded read = {body, comparison_from_record(body), json_object_get(body, "gate"),
+                            json_object_get(body, "family_of"), NAN};
+    const json_t *holders[] = {json_object_get(body, "reproduce"), read.gate,
+                               json_object_get(body, "served"),
+                               json_object_get(body, "comparison")};
+
+    for (size_t i = 0; i < sizeof(holders) / sizeof(*holders) && isnan(read.margin); i++)
+        read.margin = member_number(holders[i], "margin");
+    if (json_integer_value(json_object_get(read.family_of, "size")) <= 1)
+        read.family_of = NULL;
+    return read;
 }
 
-/* As comparison_tests_equivalence. */
-static bool tests_equivalence(const json_t *numbers)
+static bool has_ratio(const struct recorded *recorded)
 {
-    const char *verdict = member_text(numbers, "verdict");
-
-    if (!strcmp(verdict, "inconclusive") && json_object_get(numbers, "verdict_alone"))
-        verdict = member_text(numbers, "verdict_alone");
-    return !strcmp(verdict, "equivalent");
+    return recorded->comparison.has_numbers && recorded->comparison.figure == COMPARE_TIME;
 }
 
-static void append_p(struct text *out, const json_t *body, bool family)
+static void append_family(struct text *out, const struct recorded *recorded)
 {
-    const json_t *numbers = json_object_get(body, "comparison"), *p;
-    char key[32];
+    const json_t *of = recorded->family_of;
 
-    snprintf(key, sizeof(key), "p_%s%s", tests_equivalence(numbers) ? "equivalence" : "difference",
-             family ? "_family" : "");
-    p = json_object_get(numbers, key);
-    if (json_is_number(p))
-        text_append_format(out, "%.2g", json_number_value(p));
-    else
-        text_append(out, "unknown");
-}
-
-static void append_family(struct text *out, const json_t *body)
-{
-    const json_t *of = json_object_get(body, "family_of");
-
-    if (!is_in_family(body)) {
-        text_append(out, body ? "alone" : "");
+    if (!of) {
+        doc_phrase(out, recorded->body ? "alone" : " ");
         return;
     }
-    text_append_format(out, "%lld of <code>", (long long)size_of(body));
-    html_known(out, member_text(of, json_object_get(of, "campaign") ? "campaign" : "a"));
-    if (json_object_get(of, "b")) {
-        text_append(out, "</code> and <code>");
-        html_known(out, member_text(of, "b"));
-    }
-    text_append(out, "</code>");
+    doc_phrase(out, "%lld of {code %s}", (long long)json_integer_value(json_object_get(of, "size")),
+               member_text(of, json_object_get(of, "campaign") ? "campaign" : "a"));
+    if (json_object_get(of, "b"))
+        doc_phrase(out, " and {code %s}", member_text(of, "b"));
 }
 
-static void append_family_p(struct text *out, const json_t *body)
-{
-    if (!is_in_family(body) || !json_is_object(json_object_get(body, "comparison")))
-        return;
-    text_append(out, "; p ");
-    append_p(out, body, true);
-    text_append_format(out, " in a family of %lld (alone %s, p ", (long long)size_of(body),
-                       member_text(json_object_get(body, "comparison"), "verdict_alone"));
-    append_p(out, body, false);
-    text_append(out, ")");
-}
-
-static void append_alone(struct text *out, const json_t *body)
-{
-    const json_t *numbers = json_object_get(body, "comparison");
-
-    if (!is_in_family(body) || !json_is_object(numbers))
-        return;
-    text_append(out, "<br><span class=\"soft\">");
-    if (json_object_get(body, "gate"))
-        text_append_format(out, "%s, ", member_text(numbers, "verdict"));
-    text_append_format(out, "alone %s</span>", member_text(numbers, "verdict_alone"));
-}
-
-static void append_own_p(struct text *out, const json_t *body)
-{
-    if (!json_is_object(json_object_get(body, "comparison")) ||
-        json_object_get(body, "reproduce")) {
-        text_append(out, "<span class=\"soft\">none</span>");
-        return;
-    }
-    append_p(out, body, is_in_family(body));
-    if (!is_in_family(body))
-        return;
-    text_append(out, "<br><span class=\"soft\">alone ");
-    append_p(out, body, false);
-    text_append(out, "</span>");
-}
-
-static void append_families(struct text *out, const struct dossier_row *row)
+static void append_families(struct doc *doc, const struct dossier_row *row)
 {
     const long long count = dossier_integer(row, 0), families = dossier_integer(row, 1);
 
     if (count < 2)
         return;
-    text_append_format(out, "<p>%lld comparisons are recorded. ", count);
+    doc_add(doc, "%lld comparisons are recorded. ", count);
     if (families == 1)
-        text_append(out, "They were judged together, as one family: the chance of any false "
-                         "difference among them is at most 5 %.</p>\n");
+        doc_add(doc, "They were judged together, as one family: the chance of any false difference "
+                     "among them is at most 5 %%.");
     else
-        text_append_format(out,
-                           "They were judged in %lld families, those judged alone each counted as "
-                           "one. A verdict has the error rate of its own family; over all that are "
-                           "recorded, the chance that one of them is false grows with the number "
-                           "of families.</p>\n",
-                           families);
+        doc_add(doc,
+                "They were judged in %lld families, those judged alone each counted as one. A "
+                "verdict has the error rate of its own family; over all that are recorded, the "
+                "chance that one of them is false grows with the number of families.",
+                families);
+    doc_end(doc, NULL);
 }
 
 /* ---- comparisons and decisions ---- */
 
-/* "0.860 [0.651, 1.14]" */
-static void append_ratio(struct text *out, const json_t *ratio)
+/* The verdict, and that without the family below it. */
+static void append_verdict(struct text *out, const struct dossier_row *row,
+                           const struct recorded *recorded)
 {
-    const double value = member_number(ratio, "value"), lo = member_number(ratio, "lo"),
-                 hi = member_number(ratio, "hi");
-    const int digits = isnan(lo) || isnan(hi) ? 4 : 1 + number_digits(value, lo, hi);
-    char text[NUMBER_SIZE];
+    const struct comparison *numbers = &recorded->comparison.numbers;
 
-    if (isnan(value)) {
-        text_append(out, "<span class=\"soft\">unknown</span>");
+    doc_phrase(out, "{bold %s}", dossier_column(row, 2));
+    if (!recorded->family_of || !has_ratio(recorded))
         return;
-    }
-    text_append(out, number_format_digits(value, digits, text));
-    if (isnan(lo) || isnan(hi)) {
-        text_append(out, " <span class=\"soft\">without an interval</span>");
-        return;
-    }
-    text_append_format(out, " [%s, ", number_format_digits(lo, digits, text));
-    text_append_format(out, "%s]", number_format_digits(hi, digits, text));
+    doc_phrase(out, "\n{soft ");
+    if (recorded->gate)
+        doc_phrase(out, "%s, ", compare_verdict_name(numbers->verdict));
+    doc_phrase(out, "alone %s}", compare_verdict_name(numbers->verdict_alone));
 }
 
-static void append_margin(struct text *out, const json_t *object)
+static void append_p(struct text *out, const struct recorded *recorded)
 {
-    const double margin = member_number(object, "margin");
+    if (!has_ratio(recorded) || json_object_get(recorded->body, "reproduce")) {
+        doc_phrase(out, "{soft none}");
+        return;
+    }
+    comparison_p_words(out, &recorded->comparison.numbers, false);
+    if (!recorded->family_of)
+        return;
+    doc_phrase(out, "\n{soft alone ");
+    comparison_p_words(out, &recorded->comparison.numbers, true);
+    doc_phrase(out, "}");
+}
 
-    if (isnan(margin))
-        text_append(out, "<span class=\"soft\">unknown</span>");
+static void append_comparison(struct doc *doc, const struct dossier_row *row)
+{
+    CLEANUP(recorded_finish) struct recorded recorded = recorded_of(row);
+    const struct stored_comparison *comparison = &recorded.comparison;
+
+    dossier_time(&doc->block, row, 0);
+    doc_add(doc, "\t%s", dossier_column(row, 1));
+    if (comparison->figure != COMPARE_TIME)
+        doc_add(doc, ", %s", compare_figure_name(comparison->figure));
+    doc_add(doc, "\t");
+    phrase_result(&doc->block, row->view, member_string(recorded.body, "a"));
+    doc_add(doc, "\t");
+    phrase_result(&doc->block, row->view, member_string(recorded.body, "b"));
+    doc_add(doc, "\t");
+    append_verdict(&doc->block, row, &recorded);
+    doc_add(doc, "\t");
+    if (comparison->has_numbers)
+        comparison_number_words(&doc->block, comparison);
     else
-        text_append_format(out, "%.4g %%", 100 * margin);
-}
-
-/* "attainment", of servers; NULL: by time. Earlier versions named it of gates alone. */
-static const char *figure_of(const json_t *body)
-{
-    const json_t *gate = json_object_get(body, "gate");
-    const char *by = member_string(json_object_get(body, "by") ? body : gate, "by");
-    const enum compare_figure figure = compare_figure_find(by);
-
-    return figure < COMPARE_FIGURE_COUNT ? compare_figure_name(figure) : NULL;
-}
-
-#define COMPARISON_COLUMNS "created_utc_ns, kind, verdict, body, version"
-
-static json_t *body_of(const struct dossier_row *row)
-{
-    const char *body = dossier_column(row, 3);
-
-    return body ? json_loads(body, 0, NULL) : NULL;
-}
-
-/* Of COMPARISON_COLUMNS. */
-static void append_comparison(struct text *out, const struct dossier_row *row)
-{
-    const struct view_count at = {true, dossier_integer(row, 0)};
-    json_t *body = body_of(row);
-    const json_t *numbers = json_object_get(body, "comparison");
-    const json_t *reproduce = json_object_get(body, "reproduce");
-    const json_t *served = json_object_get(body, "served");
-    const json_t *ratio = served ? json_object_get(served, "change")
-                                 : json_object_get(reproduce ? reproduce : numbers, "ratio");
-    const char *by = figure_of(body);
-
-    text_append(out, "<tr><td class=\"when\">");
-    html_time(out, &at, " UTC");
-    text_append(out, "</td><td>");
-    html_known(out, dossier_column(row, 1));
-    if (by)
-        text_append_format(out, ", %s", by);
-    text_append(out, "</td><td>");
-    html_result(out, row->view, member_string(body, "a"));
-    text_append(out, "</td><td>");
-    html_result(out, row->view, member_string(body, "b"));
-    text_append(out, "</td><td><b>");
-    html_known(out, dossier_column(row, 2));
-    text_append(out, "</b>");
-    append_alone(out, body);
-    text_append(out, "</td><td class=\"num\">");
-    append_ratio(out, ratio);
-    text_append(out, "</td><td class=\"num\">");
-    append_own_p(out, body);
-    text_append(out, "</td><td>");
-    append_family(out, body);
-    text_append(out, "</td><td class=\"num\">");
-    append_margin(out, reproduce                 ? reproduce
-                       : json_is_object(numbers) ? numbers
-                       : served                  ? served
-                                                 : json_object_get(body, "gate"));
-    text_append(out, "</td></tr>\n");
-    json_decref(body);
+        doc_add(doc, "{soft unknown}");
+    doc_add(doc, "\t");
+    append_p(&doc->block, &recorded);
+    doc_add(doc, "\t");
+    append_family(&doc->block, &recorded);
+    if (isnan(recorded.margin))
+        doc_say(doc, NULL, "\t{soft unknown}");
+    else
+        doc_say(doc, NULL, "\t%.4g %%", 100 * recorded.margin);
 }
 
 /* A comparison is listed whether the result was its `a` or its `b`. */
-static enum status each_comparison(struct text *out, struct store *store, const struct view *view,
+static enum status each_comparison(struct doc *doc, struct store *store, const struct view *view,
                                    const char *columns, const char *rest, dossier_row_fn *append,
                                    size_t *ret_rows, struct error *err)
 {
-    CLEANUP(text_finish) struct text ids;
-    AUTO_FREE char *sql = NULL;
+    AUTO_FREE char *ids = dossier_cells(view), *sql = NULL;
 
-    text_init(&ids);
-    for (size_t i = 0; i < view->cell_count; i++)
-        text_append_format(&ids, "%s%lld", i ? "," : "", (long long)view->cells[i].id);
-    if (text_ok(&ids))
+    if (ids)
         sql = text_format("SELECT %s FROM comparison WHERE kind NOT IN ('cost', 'plan', 'accept', "
                           "'decide', 'baseline') AND (a IN (%s)"
                           " OR b IN (%s)) %s",
-                          columns, ids.data, ids.data, rest);
-    return sql ? dossier_each_row(out, store, view, sql, 0, append, ret_rows, err)
+                          columns, ids, ids, rest);
+    return sql ? dossier_each_row(doc, store, view, sql, 0, append, ret_rows, err)
                : error_no_memory(err);
 }
 
-enum status dossier_comparisons(struct text *out, struct store *store, const struct view *view,
+enum status dossier_comparisons(struct doc *doc, struct store *store, const struct view *view,
                                 size_t *ret_rows, struct error *err)
 {
-    CLEANUP(text_finish) struct text table;
+    static const struct doc_column columns[] = {{"When", DOC_WHOLE},
+                                                {"Kind", 0},
+                                                {"a", DOC_LABELLED},
+                                                {"b", DOC_LABELLED},
+                                                {"Verdict", 0},
+                                                {"Time b/a", DOC_NUMBER | DOC_LABELLED},
+                                                {"p", DOC_NUMBER | DOC_LABELLED},
+                                                {"Family", DOC_LABELLED},
+                                                {"Margin", DOC_NUMBER | DOC_LABELLED}};
     size_t counted = 0;
 
-    text_init(&table);
     *ret_rows = 0;
-    TRY(each_comparison(&table, store, view, COMPARISON_COLUMNS, "ORDER BY id", append_comparison,
+    TRY(each_comparison(doc, store, view, FAMILY_COLUMNS, "", append_families, &counted, err));
+    doc_add(doc,
+            "Every comparison in this database that one of these results takes part in. The "
+            "verdict says what b is against a; the ratio is of their times, b to a, with its "
+            "interval: below 1, b takes less; of a gate by attainment it is the difference b - a, "
+            "by capacity the ratio b to a. p is that of the difference or, where the verdict rests "
+            "on it, of the equivalence; within a family by Holm, with the verdict and p without "
+            "the family below.");
+    doc_table(doc, "tight stacked comparisons", columns, sizeof(columns) / sizeof(*columns));
+    TRY(each_comparison(doc, store, view, COMPARISON_COLUMNS, "ORDER BY id", append_comparison,
                         ret_rows, err));
-    TRY(each_comparison(out, store, view, FAMILY_COLUMNS, "", append_families, &counted, err));
-    if (*ret_rows > 0) {
-        text_append(
-            out,
-            "<div class=\"scroll\"><table class=\"tight stacked "
-            "comparisons\"><caption>Every comparison "
-            "in this database that one of these results takes part in. The verdict "
-            "says what b is against a; the ratio is of their times, b to a, with its "
-            "interval: below 1, b takes less; of a gate by attainment it is the "
-            "difference b - a, by capacity the ratio b to a. p is that of the difference or, where "
-            "the verdict rests on it, of the equivalence; within a family by Holm, "
-            "with the verdict and p without the family below.</caption><thead><tr>"
-            "<th scope=\"col\">When</th><th scope=\"col\">Kind</th>"
-            "<th scope=\"col\">a</th><th scope=\"col\">b</th>"
-            "<th scope=\"col\">Verdict</th><th scope=\"col\" class=\"num\">Time b/a"
-            "</th><th scope=\"col\" class=\"num\">p</th><th scope=\"col\">Family</th>"
-            "<th scope=\"col\" class=\"num\">Margin</th></tr></thead><tbody>\n");
-        text_append_bytes(out, table.data, table.length);
-        text_append(out, "</tbody></table></div>\n");
-    }
+    doc_close(doc);
     return STATUS_OK;
 }
 
-enum status dossier_decisions(struct text *out, struct store *store, const struct view *view,
+enum status dossier_decisions(struct doc *doc, struct store *store, const struct view *view,
                               struct error *err)
 {
-    size_t rows = 0;
-    enum status status;
+    size_t rows = 0, before;
 
-    dossier_section(out, DOSSIER_DECISIONS);
-    text_append(
-        out,
-        "<p>Two results compare only where workload, protocol, precision, batch, scenario, "
-        "implementation and "
-        "data are the same and known. Then: <b>faster</b> or <b>slower</b> when the 95 % interval "
-        "of the ratio of times leaves out 1; <b>equivalent</b> when the 90 % interval lies within "
-        "the margin (two one-sided tests at 5 %), which wins where both hold; else "
-        "<b>inconclusive</b>, with what would settle it. The risk of calling two equal things "
-        "different is 5 %; that of calling things equivalent which differ by the margin is at most "
-        "5 %. Both are measured on series whose truth is known (README, calibration). Comparisons "
-        "of one campaign of several arms, or of two campaigns, are one family: their verdicts rest "
-        "on p values adjusted by Holm, so that both risks are those of any such error among all of "
-        "it; a gate over a family passes where each of its cells passes by itself, and calls worse "
-        "by the adjusted p. A gate "
-        "<b>passes</b> what is equivalent or faster, calls <b>worse</b> what is slower with the "
-        "whole interval beyond the margin, and decides nothing else; it refuses what a "
-        "foreign worker (ASSAY_WORKER) measured, unless it was told to allow that. A "
-        "reproduction is "
-        "<b>reproduced</b> when equivalent and <b>not reproduced</b> when the whole interval lies "
-        "beyond the margin, by an interval widened by the spread between campaigns where three or "
-        "more of the same result were stored before it. Comparisons of versions before 9 called "
-        "worse what was slower where the ratio alone lay beyond the margin, and not reproduced "
-        "what "
-        "was faster or slower.</p>\n");
-    status = dossier_comparisons(out, store, view, &rows, err);
-    if (rows == 0)
-        text_append(out, "<p>No comparison with these results was made in this database, so no "
-                         "decision is stated here.</p>\n");
-    return status;
+    dossier_section(doc, DOSSIER_DECISIONS);
+    doc_say(doc, NULL,
+            "Two results compare only where workload, protocol, precision, batch, scenario, "
+            "implementation and data are the same and known. Then: {bold faster} or {bold slower} "
+            "when the 95 %% interval of the ratio of times leaves out 1; {bold equivalent} when "
+            "the 90 %% interval lies within the margin (two one-sided tests at 5 %%), which wins "
+            "where both hold; else {bold inconclusive}, with what would settle it. The risk of "
+            "calling two equal things different is 5 %%; that of calling things equivalent which "
+            "differ by the margin is at most 5 %%. Both are measured on series whose truth is "
+            "known (README, calibration). Comparisons of one campaign of several arms, or of two "
+            "campaigns, are one family: their verdicts rest on p values adjusted by Holm, so that "
+            "both risks are those of any such error among all of it; a gate over a family passes "
+            "where each of its cells passes by itself, and calls worse by the adjusted p. A gate "
+            "{bold passes} what is equivalent or faster, calls {bold worse} what is slower with "
+            "the whole interval beyond the margin, and decides nothing else; it refuses what a "
+            "foreign worker (ASSAY_WORKER) measured, unless it was told to allow that. A "
+            "reproduction is {bold reproduced} when equivalent and {bold not reproduced} when the "
+            "whole interval lies beyond the margin, by an interval widened by the spread between "
+            "campaigns where three or more of the same result were stored before it. Comparisons "
+            "of versions before 9 called worse what was slower where the ratio alone lay beyond "
+            "the margin, and not reproduced what was faster or slower.");
+    before = doc->out->length;
+    TRY(dossier_comparisons(doc, store, view, &rows, err));
+    if (rows > 0)
+        return STATUS_OK;
+    doc_undo(doc, before);
+    doc_say(doc, NULL,
+            "No comparison with these results was made in this database, so no decision "
+            "is stated here.");
+    return STATUS_OK;
 }
 
 /* ---- summary ---- */
@@ -418,92 +328,34 @@ static const struct verdict_words *words_of(const char *kind, const char *verdic
 static void append_with_margin(struct text *out, const char *sentence, double margin)
 {
     const char *place = strstr(sentence, "%s");
+    AUTO_FREE char *before = strndup(sentence, (size_t)(place - sentence));
 
-    text_append_bytes(out, sentence, (size_t)(place - sentence));
+    doc_phrase(out, "%s", before ? before : "");
     if (isnan(margin))
-        text_append(out, "an unknown margin");
+        doc_phrase(out, "an unknown margin");
     else
-        text_append_format(out, "%.4g %%", 100 * margin);
-    text_append(out, place + 2);
+        doc_phrase(out, "%.4g %%", 100 * margin);
+    doc_phrase(out, "%s", place + 2);
+    out->failed = out->failed || !before;
 }
 
-/* "attainment 0.99 [0.98, 0.993], b 0.97 [0.96, 0.98]; change -0.02 [...]" */
-static void append_served(struct text *out, const json_t *served, const char *by)
+/* "Time b/a 0.747, 95 % interval 0.573 to 0.975, 5 pairs", or why there is none. */
+static void append_number(struct text *out, const struct recorded *recorded)
 {
-    static const char *const parts[][2] = {{"a", ": a "}, {"b", ", b "}, {"change", "; change "}};
+    const struct stored_comparison *comparison = &recorded->comparison;
 
-    text_append(out, by ? by : "unknown");
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-        text_append(out, parts[i][1]);
-        append_ratio(out, json_object_get(served, parts[i][0]));
-    }
-    text_append_format(out, " at %.4g %%", 100 * member_number(served, "confidence"));
-}
-
-/* "time b/a 0.747, 95 % interval 0.573 to 0.975", or why there is none. */
-static void append_number(struct text *out, const json_t *body, const json_t *numbers,
-                          const json_t *ratio)
-{
-    const double value = member_number(ratio, "value"), lo = member_number(ratio, "lo"),
-                 hi = member_number(ratio, "hi"), confidence = member_number(numbers, "confidence");
-    const int digits = isnan(lo) || isnan(hi) ? 4 : 1 + number_digits(value, lo, hi);
-    const json_t *pairs = json_object_get(numbers, "pairs");
-    char text[NUMBER_SIZE];
-
-    if (json_object_get(body, "served")) {
-        append_served(out, json_object_get(body, "served"), figure_of(body));
-        return;
-    }
-    if (isnan(value)) {
-        text_append(out, "No number: ");
-        html_known(out, member_string(body, "reason"));
-        return;
-    }
-    text_append_format(out, "Time b/a <b>%s</b>, ", number_format_digits(value, digits, text));
-    if (isnan(lo) || isnan(hi) || isnan(confidence)) {
-        text_append(out, "without an interval");
+    if (comparison->has_numbers && comparison->figure != COMPARE_TIME) {
+        comparison_change_words(out, comparison);
+    } else if (!comparison->has_numbers || isnan(comparison->numbers.ratio.value)) {
+        doc_phrase(out, "No number: %s", member_string(recorded->body, "reason"));
     } else {
-        text_append_format(out, "%.4g %% interval %s to ", 100 * confidence,
-                           number_format_digits(lo, digits, text));
-        text_append(out, number_format_digits(hi, digits, text));
+        doc_phrase(out, "Time b/a ");
+        comparison_ratio_words(out, &comparison->numbers);
+        if (recorded->family_of) {
+            doc_phrase(out, "; judged in a family of %zu: ", comparison->numbers.family);
+            comparison_family_words(out, &comparison->numbers);
+        }
     }
-    if (json_is_integer(pairs))
-        text_append_format(out, "; %lld pairs", (long long)json_integer_value(pairs));
-    else
-        text_append(out, "; not paired: drift between the two is not controlled");
-    append_family_p(out, body);
-}
-
-/* A field, a reason, or a factor: "worker (onnxruntime 1.32.0 -> openvino 2026.4.1)". */
-static void append_name(struct text *out, const json_t *entry)
-{
-    const char *string = json_string_value(entry);
-    struct text labels;
-
-    text_init(&labels);
-    if (string)
-        escape_html_words(out, comparability_reason_words(string));
-    else
-        html_known(out, member_string(entry, "factor"));
-    if (comparability_append_labels(&labels, entry) && text_ok(&labels)) {
-        text_append(out, " (");
-        escape_html(out, labels.data);
-        text_append_char(out, ')');
-    }
-    out->failed = out->failed || labels.failed;
-    text_finish(&labels);
-}
-
-static void append_names(struct text *out, const json_t *list, size_t most)
-{
-    const size_t count = json_array_size(list);
-
-    for (size_t i = 0; i < count && i < most; i++) {
-        text_append(out, i ? ", " : "");
-        append_name(out, json_array_get(list, i));
-    }
-    if (count > most)
-        text_append_format(out, " and %zu more", count - most);
 }
 
 /* Why they do not compare, or what the difference is attributed to. */
@@ -513,168 +365,142 @@ static void append_subject(struct text *out, const json_t *judgement)
     const json_t *reasons = json_object_get(judgement, "reasons");
 
     if (json_array_size(reasons) > 0) {
-        text_append(out, ". Not comparable: ");
-        append_names(out, reasons, NAMES_SHOWN);
+        doc_phrase(out, ". Not comparable: ");
+        comparison_names_words(out, reasons, NAMES_SHOWN);
     } else if (json_array_size(factors) > 0) {
-        text_append(out, ". They differ in ");
-        append_names(out, factors, NAMES_SHOWN);
+        doc_phrase(out, ". They differ in ");
+        comparison_names_words(out, factors, NAMES_SHOWN);
         if (json_array_size(factors) > 1)
-            text_append(out, ", attributed to none of them (confounded)");
+            doc_phrase(out, ", attributed to none of them (confounded)");
     }
-    text_append(out, ".");
+    doc_phrase(out, ".");
 }
 
 /* Fields that should have been equal. */
-static void append_conditions(struct text *out, const json_t *judgement)
+static void say_conditions(struct doc *doc, const json_t *judgement)
 {
     const json_t *except = json_object_get(judgement, "except");
-    const bool one = json_array_size(except) == 1;
+    const size_t count = json_array_size(except);
 
-    if (json_array_size(except) == 0)
+    if (count == 0)
         return;
-    text_append_format(out,
-                       "<details><summary>%zu condition%s that should be alike differ%s or %s not "
-                       "known</summary><p class=\"wrap soft\">",
-                       json_array_size(except), one ? "" : "s", one ? "s" : "", one ? "is" : "are");
-    append_names(out, except, json_array_size(except));
-    text_append(out, "</p></details>\n");
+    doc_add(doc, "%zu condition%s that should be alike differ%s or %s not known", count,
+            count == 1 ? "" : "s", count == 1 ? "s" : "", count == 1 ? "is" : "are");
+    doc_open(doc, DOC_FOLD, NULL);
+    comparison_names_words(&doc->block, except, count);
+    doc_end(doc, "wrap soft");
+    doc_close(doc);
 }
 
-static void append_question(struct text *out, const struct view *view,
-                            const struct decision_kind *kind, const json_t *body, double margin)
+static void say_question(struct doc *doc, const struct view *view, const struct decision_kind *kind,
+                         const struct recorded *recorded)
 {
-    if (!json_object_get(body, "a")) {
-        text_append(out, "<p>What was compared is withheld, or not recorded.</p>\n");
+    if (!json_object_get(recorded->body, "a")) {
+        doc_say(doc, NULL, "What was compared is withheld, or not recorded.");
         return;
     }
-    text_append(out, "<p>");
-    text_append(out, kind ? kind->before : "Of ");
-    html_result(out, view, member_string(body, "b"));
-    text_append(out, " (b)");
-    text_append(out, kind ? kind->between : " and ");
-    html_result(out, view, member_string(body, "a"));
-    text_append(out, " (a)");
+    doc_add(doc, "%s", kind ? kind->before : "Of ");
+    phrase_result(&doc->block, view, member_string(recorded->body, "b"));
+    doc_add(doc, " (b)%s", kind ? kind->between : " and ");
+    phrase_result(&doc->block, view, member_string(recorded->body, "a"));
+    doc_add(doc, " (a)");
     if (kind)
-        append_with_margin(out, kind->after, margin);
-    text_append(out, "</p>\n");
+        append_with_margin(&doc->block, kind->after, recorded->margin);
+    doc_end(doc, NULL);
 }
 
 /* What the decision rests on, where that is another program's word. */
-static void append_foreign_worker(struct text *out, const json_t *body)
+static void say_foreign_worker(struct doc *doc, const struct recorded *recorded)
 {
-    const json_t *gate = json_object_get(body, "gate");
-    const char *worker = comparability_foreign_worker(json_object_get(body, "comparability"));
+    const char *worker = comparability_foreign_worker(recorded->comparison.judgement);
 
     if (!worker)
         return;
-    text_append(out,
-                "<p class=\"care\">Measured by another program than assay's own worker, <code>");
-    escape_html(out, worker);
-    text_append(out, "</code>, as it reports");
-    if (json_is_true(json_object_get(gate, "allow_foreign_worker")))
-        text_append(out, "; the gate was told to allow that (<code>--allow-foreign-worker</code>)");
-    text_append(out, ".</p>\n");
+    doc_add(doc, "Measured by another program than assay's own worker, {code %s}, as it reports",
+            worker);
+    if (json_is_true(json_object_get(recorded->gate, "allow_foreign_worker")))
+        doc_add(doc, "; the gate was told to allow that (`--allow-foreign-worker`)");
+    doc_say(doc, "care", ".");
+}
+
+static void say_rule(struct doc *doc, const struct decision_kind *kind, bool is_old,
+                     const struct recorded *recorded)
+{
+    doc_add(doc, "Rule: ");
+    append_with_margin(&doc->block, is_old && kind->old_rule ? kind->old_rule : kind->rule,
+                       recorded->margin);
+    if (recorded->family_of)
+        doc_add(doc, recorded->gate ? "; in a family worse by the p adjusted for all of it (Holm)"
+                                    : "; in a family by the p adjusted for all of it (Holm)");
+    doc_say(doc, "soft", "; {link #decisions its risks}.");
 }
 
 /* Of COMPARISON_COLUMNS. */
-static void append_decision(struct text *out, const struct dossier_row *row)
+static void append_decision(struct doc *doc, const struct dossier_row *row)
 {
-    const struct view_count at = {true, dossier_integer(row, 0)};
-    const char *kind_name = dossier_column(row, 1), *verdict = dossier_column(row, 2);
-    const struct decision_kind *kind = kind_of(kind_name);
-    const struct verdict_words *words = words_of(kind_name, verdict);
-    json_t *body = body_of(row);
-    const json_t *numbers = json_object_get(body, "comparison");
-    const json_t *reproduce = json_object_get(body, "reproduce");
-    const json_t *gate = json_object_get(body, "gate");
-    const json_t *served = json_object_get(body, "served");
-    const double margin = member_number(reproduce ? reproduce
-                                        : gate    ? gate
-                                        : served  ? served
-                                                  : numbers,
-                                        "margin");
+    CLEANUP(recorded_finish) struct recorded recorded = recorded_of(row);
+    const char *verdict = dossier_column(row, 2);
+    const struct decision_kind *kind = kind_of(dossier_column(row, 1));
+    const struct verdict_words *words = words_of(dossier_column(row, 1), verdict);
     const char *name = kind ? kind->name : "Decision";
-    const bool is_old = dossier_integer(row, 4) < RULE_CHANGED;
+    const enum compare_figure figure = recorded.comparison.figure;
+    char look[32];
 
-    if (figure_of(body))
-        kind = kind_of(reproduce ? "attainment again" : figure_of(body));
-    text_append_format(out, "<div class=\"decision %s\">\n", words ? words->class_name : "");
-    append_question(out, row->view, kind, body, margin);
-    text_append(out, "<p class=\"answer\"><b>");
-    if (words)
-        text_append(out, words->words);
-    else
-        html_known(out, verdict);
-    text_append_format(out, "</b> <span class=\"soft\">%s, ", name);
-    html_time(out, &at, " UTC");
-    text_append(out, "</span></p>\n<p>");
-    append_number(out, body, numbers, json_object_get(reproduce ? reproduce : numbers, "ratio"));
-    append_subject(out, json_object_get(body, "comparability"));
-    text_append(out, "</p>\n");
-    if (kind) {
-        text_append(out, "<p class=\"soft\">Rule: ");
-        append_with_margin(out, is_old && kind->old_rule ? kind->old_rule : kind->rule, margin);
-        if (is_in_family(body))
-            text_append(out, gate ? "; in a family worse by the p adjusted for all of it (Holm)"
-                                  : "; in a family by the p adjusted for all of it (Holm)");
-        text_append(out, "; <a href=\"#decisions\">its risks</a>.</p>\n");
-    }
-    append_foreign_worker(out, body);
-    append_conditions(out, json_object_get(body, "comparability"));
-    text_append(out, "</div>\n");
-    json_decref(body);
+    snprintf(look, sizeof(look), "decision %s", words ? words->class_name : "");
+    if (figure != COMPARE_TIME)
+        kind = kind_of(json_object_get(recorded.body, "reproduce") ? "attainment again"
+                                                                   : compare_figure_name(figure));
+    doc_open(doc, DOC_GROUP, look);
+    say_question(doc, row->view, kind, &recorded);
+    doc_add(doc, "{bold %s} {soft %s, ", words ? words->words : verdict, name);
+    dossier_time(&doc->block, row, 0);
+    doc_say(doc, "answer", "}");
+    append_number(&doc->block, &recorded);
+    append_subject(&doc->block, recorded.comparison.judgement);
+    doc_end(doc, NULL);
+    if (kind)
+        say_rule(doc, kind, dossier_integer(row, 4) < RULE_CHANGED, &recorded);
+    say_foreign_worker(doc, &recorded);
+    say_conditions(doc, recorded.comparison.judgement);
+    doc_close(doc);
 }
 
 /* columns: 0 kind, 1 verdict, 2 how many */
-static void append_tally(struct text *out, const struct dossier_row *row)
+static void append_tally(struct doc *doc, const struct dossier_row *row)
 {
     const struct decision_kind *kind = kind_of(dossier_column(row, 0));
-    const char *verdict = dossier_column(row, 1);
 
-    text_append_format(out, "%s%lld ", out->length ? ", " : "", (long long)dossier_integer(row, 2));
-    if (kind)
-        text_append(out, kind->kind);
-    else
-        html_known(out, dossier_column(row, 0));
-    text_append(out, ": ");
-    for (const char *c = verdict ? verdict : "?"; *c; c++)
-        escape_html_bytes(out, *c == '_' ? " " : c, 1);
+    const bool is_first = doc->block.data[doc->block.length - 1] == ' ';
+
+    doc_add(doc, "%s%lld %s: ", is_first ? "" : ", ", (long long)dossier_integer(row, 2),
+            kind ? kind->kind : dossier_column(row, 0));
+    doc_spaced(&doc->block, dossier_column(row, 1));
 }
 
-static enum status append_newest(struct text *out, struct store *store, const struct view *view,
-                                 size_t *ret_rows, struct error *err)
+static enum status say_newest(struct doc *doc, struct store *store, const struct view *view,
+                              size_t *ret_rows, struct error *err)
 {
-    struct text tally;
-    size_t kinds = 0, shown = 0, counted = 0;
+    size_t kinds = 0, counted = 0;
     char rest[64];
-    enum status status;
 
-    text_init(&tally);
-    status = each_comparison(&tally, store, view, "kind, verdict, count(*)",
-                             "GROUP BY kind, verdict ORDER BY min(id)", append_tally, &kinds, err);
+    *ret_rows = 0;
     snprintf(rest, sizeof(rest), "ORDER BY id DESC LIMIT %d", NEWEST_SHOWN);
-    if (status == STATUS_OK)
-        status = each_comparison(out, store, view, COMPARISON_COLUMNS, rest, append_decision,
-                                 &shown, err);
-    if (status == STATUS_OK && shown > 1) {
-        text_append(out, "<p class=\"soft\">All that are recorded: ");
-        text_append_bytes(out, tally.data, tally.length);
-        text_append(
-            out,
-            shown == NEWEST_SHOWN
-                ? "; the newest stand here, <a href=\"#decisions\">each with its rule</a>.</p>\n"
-                : ".</p>\n");
-        status =
-            each_comparison(out, store, view, FAMILY_COLUMNS, "", append_families, &counted, err);
-    }
-    out->failed = out->failed || tally.failed;
-    text_finish(&tally);
-    *ret_rows = shown;
-    return status;
+    TRY(each_comparison(doc, store, view, COMPARISON_COLUMNS, rest, append_decision, ret_rows,
+                        err));
+    if (*ret_rows <= 1)
+        return STATUS_OK;
+    doc_add(doc, "All that are recorded: ");
+    TRY(each_comparison(doc, store, view, "kind, verdict, count(*)",
+                        "GROUP BY kind, verdict ORDER BY min(id)", append_tally, &kinds, err));
+    doc_say(doc, "soft",
+            *ret_rows == NEWEST_SHOWN ? "; the newest stand here, {link #decisions each "
+                                        "with its rule}."
+                                      : ".");
+    return each_comparison(doc, store, view, FAMILY_COLUMNS, "", append_families, &counted, err);
 }
 
 /* Each question once, of all plans that state one. */
-static void append_questions(struct text *out, const struct view *view)
+static void say_questions(struct doc *doc, const struct view *view)
 {
     for (size_t i = 0; i < view->campaign_count; i++) {
         const char *question = view->campaigns[i].question;
@@ -682,15 +508,12 @@ static void append_questions(struct text *out, const struct view *view)
 
         for (size_t k = 0; k < i && !asked; k++)
             asked = view->campaigns[k].question && !strcmp(view->campaigns[k].question, question);
-        if (asked)
-            continue;
-        text_append(out, "<p class=\"wrap\">Asked: <b>");
-        escape_html(out, question);
-        text_append(out, "</b></p>\n");
+        if (!asked)
+            doc_say(doc, "wrap", "Asked: {bold %s}", question);
     }
 }
 
-enum status dossier_decided(struct text *out, struct store *store, const struct view *view,
+enum status dossier_decided(struct doc *doc, struct store *store, const struct view *view,
                             struct error *err)
 {
     size_t rows = 0, accepted = 0;
@@ -698,17 +521,18 @@ enum status dossier_decided(struct text *out, struct store *store, const struct 
     json_t *decision;
     size_t i;
 
-    append_questions(out, view);
+    say_questions(doc, view);
     TRY(html_decisions_load(store, view, &decisions, err));
-    json_array_foreach(decisions, i, decision) html_decision_in_short(out, decision);
-    TRY(dossier_accepted(out, store, view, &accepted, err));
-    TRY(append_newest(out, store, view, &rows, err));
-    if (rows + accepted + json_array_size(decisions) == 0)
-        text_append(out,
-                    "<div class=\"decision\"><p class=\"answer\"><b>No decision is recorded</b>"
-                    "</p>\n<p>Nothing in this database compares one of these results with "
-                    "another: the figures are not compared (<code>assay gate</code>, "
-                    "<code>assay compare --record</code>, <code>assay reproduce</code>).</p>"
-                    "</div>\n");
+    json_array_foreach(decisions, i, decision) html_decision_in_short(doc, decision);
+    TRY(dossier_accepted(doc, store, view, &accepted, err));
+    TRY(say_newest(doc, store, view, &rows, err));
+    if (rows + accepted + json_array_size(decisions) > 0)
+        return STATUS_OK;
+    doc_open(doc, DOC_GROUP, "decision");
+    doc_say(doc, "answer", "{bold No decision is recorded}");
+    doc_say(doc, NULL,
+            "Nothing in this database compares one of these results with another: the figures are "
+            "not compared (`assay gate`, `assay compare --record`, `assay reproduce`).");
+    doc_close(doc);
     return STATUS_OK;
 }

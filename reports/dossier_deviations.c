@@ -2,12 +2,11 @@
  * Deviations, a section of a dossier: what did not go as planned, what was wrong with the machine,
  * what in the samples contradicts the figures, what was added later.
  */
-#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "reports/dossier_internal.h"
-#include "reports/escape.h"
 #include "reports/remarks.h"
 
 /* Items to report, and of which result; the texts are owned. */
@@ -36,21 +35,11 @@ static void add_deviation(struct deviations *list, const struct view_cell *cell,
     grown[list->count++] = (struct deviation){cell->result, text};
 }
 
-static void append_deviation(struct text *out, const struct view *view,
-                             const struct deviation *deviation)
-{
-    html_result(out, view, deviation->where);
-    text_append(out, ": ");
-    escape_html_words(out, deviation->text);
-}
-
-static void append_deviations(struct text *out, const struct view *view,
-                              const struct deviations *list)
+static void say_deviations(struct doc *doc, const struct view *view, const struct deviations *list)
 {
     for (size_t i = 0; i < list->count; i++) {
-        text_append(out, "<li>");
-        append_deviation(out, view, &list->items[i]);
-        text_append(out, "</li>\n");
+        phrase_result(&doc->block, view, list->items[i].where);
+        doc_say(doc, NULL, ": %s", list->items[i].text);
     }
 }
 
@@ -106,134 +95,113 @@ static void add_trial_deviations(struct deviations *list, const struct view_cell
         add_deviation(list, cell, strdup(view_no_evidence_words(cell)));
 }
 
-static void append_finding(struct text *out, const struct dossier_row *row)
+static void append_finding(struct doc *doc, const struct dossier_row *row)
 {
-    text_append(out, "<li><b>");
-    escape_html(out, dossier_column(row, 0));
-    text_append(out, "</b> (");
-    escape_html(out, dossier_column(row, 1));
-    text_append(out, "), ");
-    escape_html(out, dossier_column(row, 2));
-    text_append(out, ": ");
-    escape_html(out, dossier_column(row, 3));
-    text_append(out, "</li>\n");
+    doc_say(doc, NULL, "{bold %s} (%s), %s: %s", dossier_column(row, 0), dossier_column(row, 1),
+            dossier_column(row, 2), dossier_column(row, 3));
 }
 
-static void append_amendment(struct text *out, const struct dossier_row *row)
+static void append_amendment(struct doc *doc, const struct dossier_row *row)
 {
-    const struct view_count at = {true, dossier_integer(row, 1)};
-
-    text_append(out, "<li>");
-    html_result(out, row->view, dossier_column(row, 0));
-    text_append(out, ": amended ");
-    html_time(out, &at, " UTC");
-    text_append(out, " by ");
-    html_known(out, dossier_column(row, 2));
-    text_append(out, ": ");
-    html_known(out, dossier_column(row, 3));
-    text_append(out, "</li>\n");
+    dossier_result(&doc->block, row, 0);
+    doc_add(doc, ": amended ");
+    dossier_time(&doc->block, row, 1);
+    doc_say(doc, NULL, " by %s: %s", dossier_column(row, 2), dossier_column(row, 3));
 }
 
-static void append_withheld(struct text *out, const struct dossier_row *row)
+static void append_withheld(struct doc *doc, const struct dossier_row *row)
 {
-    const int64_t count = dossier_integer(row, 0);
+    const long long count = dossier_integer(row, 0);
 
-    text_append_format(out, "<li>%lld value%s of <code>", (long long)count, count == 1 ? "" : "s");
-    escape_html(out, dossier_column(row, 1));
-    text_append_format(out, "</code> in this database %s withheld by whoever gave it</li>\n",
-                       count == 1 ? "was" : "were");
+    doc_say(doc, NULL, "%lld value%s of {code %s} in this database %s withheld by whoever gave it",
+            count, count == 1 ? "" : "s", dossier_column(row, 1), count == 1 ? "was" : "were");
 }
 
-static void append_interruption(struct text *out, const struct dossier_row *row)
+static void append_interruption(struct doc *doc, const struct dossier_row *row)
 {
-    const struct view_count at = {true, dossier_integer(row, 1)};
-
-    text_append(out, "<li>the campaign was ");
-    escape_html(out, dossier_column(row, 0));
-    text_append_char(out, ' ');
-    html_time(out, &at, " UTC");
-    text_append(out, "</li>\n");
+    doc_add(doc, "the campaign was %s ", dossier_column(row, 0));
+    dossier_time(&doc->block, row, 1);
+    doc_end(doc, NULL);
 }
 
-/* A part of the section under its own heading; `none` is printed where the list is empty. */
-static void append_part(struct text *out, const char *heading, const struct text *items,
-                        const char *none)
+/* A part of the section: its heading and a list. Returns the length of the page where that begins.
+ */
+static size_t open_part(struct doc *doc, const char *heading)
 {
-    text_append_format(out, "<h3 class=\"attempt\">%s</h3>\n", heading);
-    if (items->length == 0) {
-        text_append_format(out, "<p>%s</p>\n", none);
+    size_t begin;
+
+    doc_heading(doc, 3, NULL, "%s", heading);
+    begin = doc->out->length;
+    doc_open(doc, DOC_LIST, NULL);
+    return begin;
+}
+
+/* Ends it; `none` stands in the place of a list without `count`. */
+static void close_part(struct doc *doc, size_t begin, size_t count, const char *none)
+{
+    doc_close(doc);
+    if (count > 0)
         return;
-    }
-    text_append(out, "<ul>\n");
-    text_append_bytes(out, items->data, items->length);
-    text_append(out, "</ul>\n");
+    doc_undo(doc, begin);
+    doc_say(doc, NULL, "%s", none);
 }
 
 /* Rows of a SELECT over each campaign of the view. */
-static enum status each_campaign(struct text *out, struct store *store, const struct view *view,
-                                 const char *sql, dossier_row_fn *append, struct error *err)
+static enum status each_campaign(struct doc *doc, struct store *store, const struct view *view,
+                                 const char *sql, dossier_row_fn *append, size_t *rows,
+                                 struct error *err)
 {
-    size_t rows = 0;
-
     for (size_t i = 0; i < view->campaign_count; i++)
-        TRY(dossier_each_row(out, store, view, sql, view->campaigns[i].id, append, &rows, err));
+        TRY(dossier_each_row(doc, store, view, sql, view->campaigns[i].id, append, rows, err));
     return STATUS_OK;
 }
 
-static enum status append_plan_part(struct text *out, struct store *store, const struct view *view,
-                                    struct error *err)
+static enum status say_plan_part(struct doc *doc, struct store *store, const struct view *view,
+                                 struct error *err)
 {
+    const size_t begin = open_part(doc, "From the plan");
     struct deviations deviations = {0};
-    struct text items;
-    size_t rows = 0;
-    enum status status;
+    size_t count;
 
-    text_init(&items);
     for (size_t i = 0; i < view->cell_count; i++)
         add_trial_deviations(&deviations, &view->cells[i]);
-    append_deviations(&items, view, &deviations);
-    status = each_campaign(&items, store, view,
-                           "SELECT event, utc_ns FROM campaign_event WHERE campaign = ?1 AND"
-                           " event NOT IN ('started', 'finished') ORDER BY id",
-                           append_interruption, err);
-    if (status == STATUS_OK)
-        status = dossier_each_row(&items, store, view,
-                                  "SELECT count(*), r.type || '.' || p.key FROM record r,"
-                                  " json_tree(r.body) t JOIN json_tree(r.body) p ON p.id = t.parent"
-                                  " WHERE typeof(r.salt) = 'text' AND t.key = 'withheld' GROUP BY 2"
-                                  " UNION ALL SELECT count(*), 'content' FROM content WHERE body IS"
-                                  " NULL AND ?1 = ?1 HAVING count(*) > 0 ORDER BY 2",
-                                  0, append_withheld, &rows, err);
-    append_part(out, "From the plan", &items,
-                "None: every planned trial completed, no file changed while it was measured, and "
-                "nothing was withheld.");
-    out->failed = out->failed || items.failed;
-    finish_deviations(out, &deviations);
-    text_finish(&items);
-    return status;
+    say_deviations(doc, view, &deviations);
+    count = deviations.count;
+    finish_deviations(doc->out, &deviations);
+    TRY(each_campaign(doc, store, view,
+                      "SELECT event, utc_ns FROM campaign_event WHERE campaign = ?1 AND"
+                      " event NOT IN ('started', 'finished') ORDER BY id",
+                      append_interruption, &count, err));
+    TRY(dossier_each_row(doc, store, view,
+                         "SELECT count(*), r.type || '.' || p.key FROM record r,"
+                         " json_tree(r.body) t JOIN json_tree(r.body) p ON p.id = t.parent"
+                         " WHERE typeof(r.salt) = 'text' AND t.key = 'withheld' GROUP BY 2"
+                         " UNION ALL SELECT count(*), 'content' FROM content WHERE body IS"
+                         " NULL AND ?1 = ?1 HAVING count(*) > 0 ORDER BY 2",
+                         0, append_withheld, &count, err));
+    close_part(doc, begin, count,
+               "None: every planned trial completed, no file changed while it was measured, and "
+               "nothing was withheld.");
+    return STATUS_OK;
 }
 
-static enum status append_machine_part(struct text *out, struct store *store,
-                                       const struct view *view, struct error *err)
+static enum status say_machine_part(struct doc *doc, struct store *store, const struct view *view,
+                                    struct error *err)
 {
-    struct text items;
-    size_t looked = 0;
-    enum status status;
+    const size_t begin = open_part(doc, "The machine, as found before the first trial");
+    size_t looked = 0, count = 0;
 
-    text_init(&items);
     for (size_t i = 0; i < view->campaign_count; i++)
         looked += json_array_size(json_object_get(view->campaigns[i].root, "doctor"));
-    status = each_campaign(&items, store, view,
-                           "SELECT \"check\", severity, observed, effect FROM findings"
-                           " WHERE campaign = ?1 AND severity <> 'info'"
-                           " ORDER BY severity DESC, 1",
-                           append_finding, err);
-    append_part(out, "The machine, as found before the first trial", &items,
-                looked ? "None: every check passed."
-                       : "No check of the machine (<code>assay doctor</code>) is on record.");
-    out->failed = out->failed || items.failed;
-    text_finish(&items);
-    return status;
+    TRY(each_campaign(doc, store, view,
+                      "SELECT \"check\", severity, observed, effect FROM findings"
+                      " WHERE campaign = ?1 AND severity <> 'info'"
+                      " ORDER BY severity DESC, 1",
+                      append_finding, &count, err));
+    close_part(doc, begin, count,
+               looked ? "None: every check passed."
+                      : "No check of the machine (`assay doctor`) is on record.");
+    return STATUS_OK;
 }
 
 /* The findings of all results, and which results have them. */
@@ -276,21 +244,23 @@ static size_t select_kind(const struct seen *seen, size_t first, const struct vi
 }
 
 /* What holds for all of them, and each result's own words below it. */
-static void append_kind(struct text *out, const struct view *view, const struct seen *seen,
-                        size_t first)
+static void say_kind(struct doc *doc, const struct view *view, const struct seen *seen,
+                     size_t first)
 {
+    const enum finding_severity severity = finding_kinds[seen->findings[first]->code].severity;
     const struct view_cell *last = NULL;
-    struct text words;
+    CLEANUP(text_finish) struct text words;
     size_t count = select_kind(seen, first, NULL);
 
     text_init(&words);
     finding_render_words(seen->group, count, &words);
     text_append(&words, "; ");
     finding_render_remedy(seen->group, count, &words);
-    text_append_format(out, "<li><b>%s</b>: ",
-                       finding_severity_name(finding_kinds[seen->findings[first]->code].severity));
-    escape_html_words(out, words.data);
-    text_append(out, "\n<details><summary>by result</summary><ul>\n");
+    doc_add(doc, "{bold %s}: %s", finding_severity_name(severity), words.data);
+    doc_open(doc, DOC_ITEM, NULL);
+    doc_add(doc, "by result");
+    doc_open(doc, DOC_FOLD, NULL);
+    doc_open(doc, DOC_LIST, NULL);
     for (size_t i = first; i < seen->count; i++) {
         const struct view_cell *cell = seen->cells[i];
 
@@ -300,60 +270,50 @@ static void append_kind(struct text *out, const struct view *view, const struct 
         text_clear(&words);
         count = select_kind(seen, first, cell);
         finding_render(seen->group, count, cell->estimate->trial_count, &words);
-        text_append(out, "<li>");
-        html_result(out, view, cell->result);
-        text_append(out, ": ");
-        escape_html_words(out, words.data);
-        text_append(out, "</li>\n");
+        phrase_result(&doc->block, view, cell->result);
+        doc_say(doc, NULL, ": %s", words.data);
     }
-    text_append(out, "</ul></details></li>\n");
-    text_finish(&words);
+    doc_close(doc);
+    doc_close(doc);
+    doc_close(doc);
+    doc->out->failed = doc->out->failed || words.failed;
 }
 
-static void append_samples_part(struct text *out, const struct view *view)
+static void say_samples_part(struct doc *doc, const struct view *view)
 {
-    struct text items;
+    const size_t begin = open_part(doc, "Findings of samples and telemetry");
     struct seen seen;
 
-    text_init(&items);
-    items.failed = !gather(view, &seen);
-    for (size_t i = 0; !items.failed && i < seen.count; i++) {
+    doc->out->failed |= !gather(view, &seen);
+    for (size_t i = 0; !doc->out->failed && i < seen.count; i++) {
         bool first = true;
 
         for (size_t k = 0; k < i && first; k++)
             first = !finding_same_kind(seen.findings[k], seen.findings[i]);
         if (first)
-            append_kind(&items, view, &seen, i);
+            say_kind(doc, view, &seen, i);
     }
-    append_part(out, "Findings of samples and telemetry", &items, "None.");
-    out->failed = out->failed || items.failed;
+    close_part(doc, begin, seen.count, "None.");
     free(seen.cells);
     free(seen.findings);
     free(seen.group);
-    text_finish(&items);
 }
 
-enum status dossier_deviations(struct text *out, struct store *store, const struct view *view,
+enum status dossier_deviations(struct doc *doc, struct store *store, const struct view *view,
                                struct error *err)
 {
-    struct text amendments;
-    enum status status;
+    size_t begin, count = 0;
 
-    dossier_section(out, DOSSIER_DEVIATIONS);
-    status = append_plan_part(out, store, view, err);
-    if (status == STATUS_OK)
-        status = append_machine_part(out, store, view, err);
-    append_samples_part(out, view);
-    text_init(&amendments);
-    if (status == STATUS_OK)
-        status =
-            each_campaign(&amendments, store, view,
-                          "SELECT substr(g.uid, 1, 8) || '/' || c.ordinal, a.utc_ns, a.author,"
-                          " a.reason FROM amendment a JOIN cell c ON c.id = a.cell"
-                          " JOIN campaign g ON g.id = c.campaign WHERE g.id = ?1 ORDER BY a.id",
-                          append_amendment, err);
-    append_part(out, "Amendments, added later", &amendments, "None.");
-    out->failed = out->failed || amendments.failed;
-    text_finish(&amendments);
-    return status;
+    dossier_section(doc, DOSSIER_DEVIATIONS);
+    TRY(say_plan_part(doc, store, view, err));
+    TRY(say_machine_part(doc, store, view, err));
+    say_samples_part(doc, view);
+    begin = open_part(doc, "Amendments, added later");
+    TRY(each_campaign(doc, store, view,
+                      "SELECT substr(g.uid, 1, 8) || '/' || c.ordinal, a.utc_ns, a.author,"
+                      " a.reason FROM amendment a JOIN cell c ON c.id = a.cell"
+                      " JOIN campaign g ON g.id = c.campaign WHERE g.id = ?1 ORDER BY a.id",
+                      append_amendment, &count, err));
+    close_part(doc, begin, count, "None.");
+    return STATUS_OK;
 }

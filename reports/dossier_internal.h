@@ -4,6 +4,7 @@
 
 #include <sqlite3.h>
 
+#include "reports/doc.h"
 #include "reports/html_internal.h"
 
 /* ---- dossier_parts.c ---- */
@@ -28,8 +29,8 @@ enum dossier_section {
     DOSSIER_SECTIONS
 };
 /* The heading of a section, with its number and clauses. */
-void dossier_section(struct text *out, enum dossier_section section);
-/* A link to it: "section 5". */
+void dossier_section(struct doc *doc, enum dossier_section section);
+/* Phrases: a link to it, "section 5". */
 void dossier_see(struct text *out, enum dossier_section section);
 
 /* A row of a SELECT, and the view that what it names is looked up in. */
@@ -42,65 +43,73 @@ struct dossier_row {
  * on. `view` may be NULL where `append` does without. A statement that fails is CORRUPT: the store
  * was of our schema when it was opened.
  */
-typedef void dossier_row_fn(struct text *out, const struct dossier_row *row);
-enum status dossier_each_row(struct text *out, struct store *store, const struct view *view,
+typedef void dossier_row_fn(struct doc *doc, const struct dossier_row *row);
+enum status dossier_each_row(struct doc *doc, struct store *store, const struct view *view,
                              const char *sql, int64_t parameter, dossier_row_fn *append,
                              size_t *ret_count, struct error *err);
 /* Text of a column, until the next step; NULL for NULL. */
 const char *dossier_column(const struct dossier_row *row, int i);
 int64_t dossier_integer(const struct dossier_row *row, int i);
+/* Phrases: a column of times, "2026-11-20 15:52:01 UTC". */
+void dossier_time(struct text *out, const struct dossier_row *row, int i);
+/* Phrases: the result that a column names, as phrase_result. */
+void dossier_result(struct text *out, const struct dossier_row *row, int i);
+/* A column of JSON; NULL where it is none. New object. */
+json_t *dossier_json(const struct dossier_row *row, int i);
+/* The numbers of the view's cells for a list in SQL, "3,4,5"; heap, NULL: out of memory. */
+char *dossier_cells(const struct view *view);
 
 /* ---- dossier_summary.c ---- */
 
 /* Before the sections: results, their uncertainty, objections, and who signed. */
-enum status dossier_summary(struct text *out, struct store *store, const struct view *view,
+enum status dossier_summary(struct doc *doc, struct store *store, const struct view *view,
                             struct error *err);
 
 /* ---- dossier_items.c ---- */
 
-void dossier_method(struct text *out, const struct view *view);
-void dossier_items(struct text *out, const struct view *view);
-void dossier_conditions(struct text *out, const struct view *view);
+void dossier_method(struct doc *doc, const struct view *view);
+void dossier_items(struct doc *doc, const struct view *view);
+void dossier_conditions(struct doc *doc, const struct view *view);
 
 /* ---- dossier_deviations.c ---- */
 
 /* Deviations from the declaration, each with where it occurred. */
-enum status dossier_deviations(struct text *out, struct store *store, const struct view *view,
+enum status dossier_deviations(struct doc *doc, struct store *store, const struct view *view,
                                struct error *err);
 
 /* ---- dossier_evidence.c ---- */
 
 /* Checkpoints, who signed them, time stamps, where imported campaigns came from. */
-enum status dossier_signatures(struct text *out, struct store *store, const struct view *view,
+enum status dossier_signatures(struct doc *doc, struct store *store, const struct view *view,
                                struct error *err);
 
 /* ---- dossier_decisions.c ---- */
 
 /* For the first page: what was asked, and the newest answers on record, or that there is none. */
-enum status dossier_decided(struct text *out, struct store *store, const struct view *view,
+enum status dossier_decided(struct doc *doc, struct store *store, const struct view *view,
                             struct error *err);
 
-/* A table of the stored comparisons that a cell takes part in; nothing where `ret_rows` is 0. */
-enum status dossier_comparisons(struct text *out, struct store *store, const struct view *view,
+/* A table of the stored comparisons that a cell takes part in; `ret_rows` 0: an empty one. */
+enum status dossier_comparisons(struct doc *doc, struct store *store, const struct view *view,
                                 size_t *ret_rows, struct error *err);
 /* Stored comparisons among the cells, with the rule they were decided by. */
-enum status dossier_decisions(struct text *out, struct store *store, const struct view *view,
+enum status dossier_decisions(struct doc *doc, struct store *store, const struct view *view,
                               struct error *err);
 
 /* ---- dossier_acceptance.c ---- */
 
 /* For the first page: the newest verdict on each contract that one of the cells was judged by. */
-enum status dossier_accepted(struct text *out, struct store *store, const struct view *view,
+enum status dossier_accepted(struct doc *doc, struct store *store, const struct view *view,
                              size_t *ret_rows, struct error *err);
-/* The heading, and those verdicts item by item; nothing where there are none. */
-enum status dossier_acceptances(struct text *out, struct store *store, const struct view *view,
-                                const char *heading, struct error *err);
+/* Those verdicts item by item, under a heading unless `heading` is NULL; `ret_rows` 0: nothing. */
+enum status dossier_acceptances(struct doc *doc, struct store *store, const struct view *view,
+                                const char *heading, size_t *ret_rows, struct error *err);
 
 /* ---- dossier_cost.c ---- */
 
-/* The heading and a table of the newest costs recorded of each cell; nothing where there are none.
- */
-enum status dossier_costs(struct text *out, struct store *store, const struct view *view,
-                          const char *heading, struct error *err);
+/* The newest costs recorded of each cell, under a heading of this level; nothing where there are
+ * none. */
+enum status dossier_costs(struct doc *doc, struct store *store, const struct view *view, int level,
+                          struct error *err);
 
 #endif

@@ -1,8 +1,10 @@
 /* Three sections of a dossier: method, items, conditions. */
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "harness/core/member.h"
 #include "reports/dossier_internal.h"
-#include "reports/escape.h"
 
 /* True when an earlier cell of the view has the same digest in this member. */
 static bool seen_before(const struct view *view, size_t index, size_t member)
@@ -18,15 +20,14 @@ static bool seen_before(const struct view *view, size_t index, size_t member)
     return false;
 }
 
+/* "2.00 s", or that it is not recorded. */
 static void append_time(struct text *out, const json_t *group, const char *key)
 {
-    const json_t *value = json_object_get(group, key);
+    const double value = member_number(group, key);
+    const struct number_unit unit = number_unit_duration(value);
     char number[NUMBER_SIZE];
-    struct number_unit unit = number_unit_duration(json_number_value(value));
 
-    text_append(out, json_is_number(value)
-                         ? number_format_unit(json_number_value(value), &unit, number)
-                         : "not recorded");
+    doc_phrase(out, "%s", isnan(value) ? NULL : number_format_unit(value, &unit, number));
 }
 
 static void append_count(struct text *out, const json_t *group, const char *key, const char *what)
@@ -34,14 +35,14 @@ static void append_count(struct text *out, const json_t *group, const char *key,
     const json_t *value = json_object_get(group, key);
 
     if (json_is_integer(value))
-        text_append_format(out, "%lld %s%s", (long long)json_integer_value(value), what,
-                           json_integer_value(value) == 1 ? "" : "s");
+        doc_phrase(out, "%lld %s%s", (long long)json_integer_value(value), what,
+                   json_integer_value(value) == 1 ? "" : "s");
     else
-        text_append_format(out, "a number of %ss that is not recorded", what);
+        doc_phrase(out, "a number of %ss that is not recorded", what);
 }
 
 /* The clauses by which a reader judges a method, in a sentence. */
-static void append_protocol_words(struct text *out, const json_t *protocol)
+static void say_protocol(struct doc *doc, const json_t *protocol)
 {
     const json_t *warmup = json_object_get(protocol, "warmup");
     const json_t *window = json_object_get(protocol, "window");
@@ -49,92 +50,77 @@ static void append_protocol_words(struct text *out, const json_t *protocol)
 
     if (!json_is_object(warmup) || !json_is_object(window))
         return; /* a workload, or another program's */
-    text_append(out, "<p>");
-    append_count(out, protocol, "trials", "trial");
-    text_append(out, " of each result; in each, warmup for at least ");
-    append_count(out, warmup, "iterations", "iteration");
-    text_append(out, " and ");
-    append_time(out, warmup, "time_ns");
-    text_append(out, ", then a window of ");
-    append_time(out, window, "time_ns");
-    text_append(out, " and at least ");
-    append_count(out, window, "min_samples", "sample");
-    text_append_format(
-        out, ", its caches %s; intervals of %.4g %%; two results are equivalent within ±%.4g %%.",
-        json_string_value(json_object_get(json_object_get(protocol, "cache"), "state")),
-        100 * json_number_value(json_object_get(analysis, "confidence")),
-        100 * json_number_value(json_object_get(analysis, "margin")));
-    text_append(out, "</p>\n");
+    append_count(&doc->block, protocol, "trials", "trial");
+    doc_add(doc, " of each result; in each, warmup for at least ");
+    append_count(&doc->block, warmup, "iterations", "iteration");
+    doc_add(doc, " and ");
+    append_time(&doc->block, warmup, "time_ns");
+    doc_add(doc, ", then a window of ");
+    append_time(&doc->block, window, "time_ns");
+    doc_add(doc, " and at least ");
+    append_count(&doc->block, window, "min_samples", "sample");
+    doc_say(doc, NULL,
+            ", its caches %s; intervals of %.4g %%; two results are equivalent within ±%.4g %%.",
+            member_string(json_object_get(protocol, "cache"), "state"),
+            100 * member_number(analysis, "confidence"), 100 * member_number(analysis, "margin"));
 }
 
-static void append_declaration(struct text *out, const char *what, const char *name,
-                               const struct view_count *version, const char *digest,
-                               const char *description, const json_t *json)
+static void say_declaration(struct doc *doc, const char *what, const char *name,
+                            const struct view_count *version, const char *digest,
+                            const char *description, const json_t *json)
 {
     char summary[160];
 
-    text_append_format(out, "<p><b>%s ", what);
-    html_known(out, name);
-    text_append(out, "</b>");
+    doc_add(doc, "{bold %s %s}", what, name);
     if (version->known)
-        text_append_format(out, ", version %lld", (long long)version->value);
-    text_append(out, ", identity ");
-    html_digest(out, digest);
-    if (description) {
-        text_append(out, "<br>");
-        escape_html(out, description);
-    }
-    text_append(out, "</p>\n");
-    append_protocol_words(out, json);
+        doc_add(doc, ", version %lld", (long long)version->value);
+    doc_add(doc, ", identity {digest %s}", digest);
+    if (description)
+        doc_add(doc, "\n%s", description);
+    doc_end(doc, NULL);
+    say_protocol(doc, json);
     snprintf(summary, sizeof(summary), "All clauses of this %s", what);
-    html_json_details(out, "declared", summary, json);
+    html_json_details(doc->out, "declared", summary, json);
 }
 
-static void append_own_method(struct text *out)
-{
-    text_append(
-        out,
-        "<p>Each trial is a fresh process: it opens the device, checks its outputs against a "
-        "reference in fp64, warms up, measures a window whose length was fixed before, and checks "
-        "again. Trials of all cells are interleaved in a random order. All samples are kept, "
-        "warmup included, and none is trimmed. Steady state is found in the samples; a trial "
-        "without one gives no number. A figure is the mean over the trials&#39; own means on the "
-        "log scale, with a t interval between trials.</p>\n");
-}
-
-void dossier_method(struct text *out, const struct view *view)
+void dossier_method(struct doc *doc, const struct view *view)
 {
     size_t imported = 0;
 
     for (size_t i = 0; i < view->cell_count; i++)
         imported += view->cells[i].imported.present;
-    dossier_section(out, DOSSIER_METHOD);
+    dossier_section(doc, DOSSIER_METHOD);
     if (imported > 0)
-        text_append(out, "<p><b>Imported results were measured by another program</b>, under its "
-                         "own rules: nothing that this section says of assay&#39;s trials, checks "
-                         "and intervals holds for them.</p>\n");
+        doc_say(doc, NULL,
+                "{bold Imported results were measured by another program}, under its own rules: "
+                "nothing that this section says of assay's trials, checks and intervals holds for "
+                "them.");
     if (imported < view->cell_count)
-        append_own_method(out);
+        doc_say(doc, NULL,
+                "Each trial is a fresh process: it opens the device, checks its outputs against a "
+                "reference in fp64, warms up, measures a window whose length was fixed before, and "
+                "checks again. Trials of all cells are interleaved in a random order. All samples "
+                "are kept, warmup included, and none is trimmed. Steady state is found in the "
+                "samples; a trial without one gives no number. A figure is the mean over the "
+                "trials' own means on the log scale, with a t interval between trials.");
     for (size_t i = 0; i < view->cell_count; i++) {
         const struct view_cell *cell = &view->cells[i];
 
-        if (seen_before(view, i, offsetof(struct view_cell, protocol_digest)))
-            continue;
-        append_declaration(out, "protocol", cell->protocol, &cell->protocol_version,
-                           cell->protocol_digest, cell->protocol_description, cell->protocol_json);
+        if (!seen_before(view, i, offsetof(struct view_cell, protocol_digest)))
+            say_declaration(doc, "protocol", cell->protocol, &cell->protocol_version,
+                            cell->protocol_digest, cell->protocol_description, cell->protocol_json);
     }
     for (size_t i = 0; i < view->cell_count; i++) {
         const struct view_cell *cell = &view->cells[i];
 
         if (!seen_before(view, i, offsetof(struct view_cell, workload_digest)))
-            append_declaration(out, "workload", cell->workload, &cell->workload_version,
-                               cell->workload_digest, cell->workload_description,
-                               cell->workload_json);
+            say_declaration(doc, "workload", cell->workload, &cell->workload_version,
+                            cell->workload_digest, cell->workload_description, cell->workload_json);
     }
     for (size_t i = 0; i < view->cell_count; i++)
         if (view->cells[i].estimate && view->cells[i].estimate->version > 0) {
-            text_append_format(out, "<p>Analysis version %lld.</p>\n",
-                               (long long)view->cells[i].estimate->version);
+            doc_say(doc, NULL, "Analysis version %lld.",
+                    (long long)view->cells[i].estimate->version);
             break;
         }
 }
@@ -160,80 +146,75 @@ static void append_results_of(struct text *out, const struct view *view,
         if (!view->cells[i].device.present || !same_device(&view->cells[i].device, device))
             continue;
         text_append(out, separator);
-        html_result(out, view, view->cells[i].result);
+        phrase_result(out, view, view->cells[i].result);
         separator = "; ";
     }
 }
 
-static void append_device(struct text *out, const struct view *view, const struct view_cell *cell)
+static void say_readings(struct doc *doc, const char *summary, const char *caption,
+                         const struct reading_list *readings)
+{
+    doc_add(doc, "%s", summary);
+    doc_open(doc, DOC_FOLD, NULL);
+    html_reading_table(doc, caption, readings);
+    doc_close(doc);
+}
+
+static void say_device(struct doc *doc, const struct view *view, const struct view_cell *cell)
 {
     const struct view_device *device = &cell->device;
 
-    text_append(out, "<dl class=\"facts\">\n");
-    html_fact_begin(out, "Device");
-    html_known(out, device->name);
-    html_fact_end(out);
-    html_fact_begin(out, "Vendor");
-    html_known(out, device->vendor);
-    html_fact_end(out);
-    html_fact_begin(out, "Kind");
-    html_known(out, device->type);
-    html_fact_end(out);
-    html_fact_begin(out, "Unit (UUID)");
+    doc_open(doc, DOC_FACTS, "facts");
+    doc_say(doc, NULL, "Device\t%s", device->name);
+    doc_say(doc, NULL, "Vendor\t%s", device->vendor);
+    doc_say(doc, NULL, "Kind\t%s", device->type);
     if (device->uuid)
-        html_known(out, device->uuid);
+        doc_say(doc, NULL, "Unit (UUID)\t%s", device->uuid);
     else
-        text_append(
-            out, "<span class=\"care\">unknown: this unit cannot be distinguished from another of "
-                 "its kind</span>");
-    html_fact_end(out);
-    html_fact_begin(out, "Reached through");
-    html_known(out, cell->backend);
-    html_fact_end(out);
-    html_fact_begin(out, "Results on it");
-    append_results_of(out, view, device);
-    html_fact_end(out);
-    text_append(out, "</dl>\n");
+        doc_say(doc, NULL,
+                "Unit (UUID)\t{care unknown: this unit cannot be distinguished from "
+                "another of its kind}");
+    doc_say(doc, NULL, "Reached through\t%s", cell->backend);
+    doc_add(doc, "Results on it\t");
+    append_results_of(&doc->block, view, device);
+    doc_end(doc, NULL);
+    doc_close(doc);
     if (device->simulated)
-        text_append(out, "<div class=\"note stop\"><p><b>This device is simulated.</b> Its results "
-                         "say nothing of any hardware.</p></div>\n");
-    text_append(out, "<details><summary>Everything the device reported</summary>\n");
-    html_reading_table(out, "Readings of the device", &device->readings);
-    text_append(out, "</details>\n");
+        doc_note(doc, "note stop",
+                 "{bold This device is simulated.} Its results say nothing of any hardware.");
+    say_readings(doc, "Everything the device reported", "Readings of the device",
+                 &device->readings);
 }
 
 /* Of an imported result, as its file states it. */
-static void append_imported(struct text *out, const struct view *view, const struct view_cell *cell)
+static void say_imported(struct doc *doc, const struct view *view, const struct view_cell *cell)
 {
-    text_append(out, "<dl class=\"facts\">\n");
-    html_fact_begin(out, "Device, as the file names it");
-    html_known(out, cell->device.name);
-    html_fact_end(out);
-    html_fact_begin(out, "Result on it");
-    html_result(out, view, cell->result);
-    html_fact_end(out);
-    text_append(out, "</dl>\n<details><summary>What the file contains, and what it lacks"
-                     "</summary>\n");
-    html_reading_table(out, "Readings of the file", &cell->device.readings);
-    text_append(out, "</details>\n");
+    doc_open(doc, DOC_FACTS, "facts");
+    doc_say(doc, NULL, "Device, as the file names it\t%s", cell->device.name);
+    doc_add(doc, "Result on it\t");
+    phrase_result(&doc->block, view, cell->result);
+    doc_end(doc, NULL);
+    doc_close(doc);
+    say_readings(doc, "What the file contains, and what it lacks", "Readings of the file",
+                 &cell->device.readings);
 }
 
-void dossier_items(struct text *out, const struct view *view)
+void dossier_items(struct doc *doc, const struct view *view)
 {
-    dossier_section(out, DOSSIER_ITEMS);
+    dossier_section(doc, DOSSIER_ITEMS);
     for (size_t i = 0; i < view->cell_count; i++) {
         bool shown = false;
 
         for (size_t k = 0; k < i && !shown; k++)
             shown = same_device(&view->cells[k].device, &view->cells[i].device);
         if (view->cells[i].imported.present) {
-            append_imported(out, view, &view->cells[i]);
+            say_imported(doc, view, &view->cells[i]);
         } else if (!view->cells[i].device.present) {
-            text_append(out, "<p class=\"bad\">No trial of ");
-            html_result(out, view, view->cells[i].result);
-            text_append(out, " came so far as to name its device.</p>\n");
+            doc_add(doc, "No trial of ");
+            phrase_result(&doc->block, view, view->cells[i].result);
+            doc_say(doc, "bad", " came so far as to name its device.");
         } else if (!shown) {
-            append_device(out, view, &view->cells[i]);
+            say_device(doc, view, &view->cells[i]);
         }
     }
 }
@@ -260,44 +241,34 @@ static bool has_file(const struct view_trial *trial, const struct view_component
     return false;
 }
 
-static void append_file(struct text *out, const struct view_component *component)
+static void say_file(struct doc *doc, const struct view_component *component)
 {
-    text_append(out, "<tr><td class=\"wrap\">");
-    escape_html(out, component->path);
-    text_append(out, "</td><td>");
-    html_known(out, component->kind);
-    text_append(out, "</td><td class=\"wrap\">");
-    if (component->version)
-        escape_html(out, component->version);
-    if (component->package && component->package_version) {
-        text_append(out, component->version ? "; " : "");
-        escape_html(out, component->package);
-        text_append_char(out, ' ');
-        escape_html(out, component->package_version);
-    } else if (!component->version) {
-        text_append(out, "<span class=\"none\">of no package</span>");
-    }
-    text_append(out, "</td><td class=\"wrap\"><code>");
-    html_known(out, component->digest ? component->digest : component->missing_reason);
-    if (component->build_id) {
-        text_append(out, "</code><br><span class=\"soft\">build-id</span> <code>");
-        escape_html(out, component->build_id);
-    }
-    text_append(out, "</code></td></tr>\n");
+    doc_add(doc, "%s\t%s\t%s", component->path, component->kind,
+            component->version ? component->version : "");
+    if (component->package && component->package_version)
+        doc_add(doc, "%s%s %s", component->version ? "; " : "", component->package,
+                component->package_version);
+    else if (!component->version)
+        doc_add(doc, "{none of no package}");
+    doc_add(doc, "\t{code %s}", component->digest ? component->digest : component->missing_reason);
+    if (component->build_id)
+        doc_add(doc, "\n{soft build-id} {code %s}", component->build_id);
+    doc_end(doc, NULL);
 }
 
-static void append_file_table(struct text *out, const struct view_trial *trial,
-                              const struct view_trial *known)
+static void say_files(struct doc *doc, const struct view_trial *trial,
+                      const struct view_trial *known)
 {
-    text_append(out, "<div class=\"scroll\"><table class=\"tight fixed\"><thead><tr>"
-                     "<th scope=\"col\" class=\"w25\">File</th>"
-                     "<th scope=\"col\" class=\"w9\">Kind</th>"
-                     "<th scope=\"col\" class=\"w20\">Version, package</th>"
-                     "<th scope=\"col\">SHA-256</th></tr></thead><tbody>\n");
+    static const struct doc_column columns[] = {{"File", DOC_BREAK, 25},
+                                                {"Kind", 0, 9},
+                                                {"Version, package", DOC_BREAK, 20},
+                                                {"SHA-256", DOC_BREAK}};
+
+    doc_table(doc, "tight fixed", columns, sizeof(columns) / sizeof(*columns));
     for (size_t i = 0; i < trial->component_count; i++)
         if (!known || !has_file(known, &trial->components[i]))
-            append_file(out, &trial->components[i]);
-    text_append(out, "</tbody></table></div></details>\n");
+            say_file(doc, &trial->components[i]);
+    doc_close(doc);
 }
 
 static void append_names(struct text *out, const struct view_trial *trial,
@@ -307,8 +278,7 @@ static void append_names(struct text *out, const struct view_trial *trial,
 
     for (size_t i = 0; i < trial->component_count; i++)
         if (!has_file(present, &trial->components[i])) {
-            text_append(out, separator);
-            escape_html(out, trial->components[i].path);
+            doc_phrase(out, "%s%s", separator, trial->components[i].path);
             separator = ", ";
         }
 }
@@ -317,54 +287,50 @@ static void append_names(struct text *out, const struct view_trial *trial,
  * The files of a result's first trial that has any; of later results what differs from the first.
  * What changed within a window is a deviation.
  */
-static void append_software(struct text *out, const struct view_cell *cell,
-                            const struct view_cell *first)
+static void say_software(struct doc *doc, const struct view_cell *cell,
+                         const struct view_cell *first)
 {
     const struct view_trial *trial = first_with_files(cell);
     const struct view_trial *known = first ? first_with_files(first) : NULL;
     size_t common = 0;
 
     if (!trial) {
-        text_append(out, "<p class=\"bad\">No files are recorded of ");
-        escape_html(out, cell->result);
-        text_append(out, ".</p>\n");
+        doc_say(doc, "bad", "No files are recorded of %s.", cell->result);
         return;
     }
     for (size_t i = 0; known && i < trial->component_count; i++)
         common += has_file(known, &trial->components[i]);
     if (!known || common == 0) {
-        text_append_format(out, "<details><summary>%zu files that took part in ",
-                           trial->component_count);
-        escape_html(out, cell->result);
-        text_append(out, ", with SHA-256</summary>");
-        append_file_table(out, trial, NULL);
+        doc_add(doc, "%zu files that took part in %s, with SHA-256", trial->component_count,
+                cell->result);
+        doc_open(doc, DOC_FOLD, NULL);
+        say_files(doc, trial, NULL);
+        doc_close(doc);
         return;
     }
     if (common == trial->component_count && common == known->component_count)
         return;
-    text_append_format(out, "<details><summary>%zu other file%s in ",
-                       trial->component_count - common,
-                       trial->component_count - common == 1 ? "" : "s");
-    escape_html(out, cell->result);
-    text_append_format(out, "; the other %zu are those of ", common);
-    escape_html(out, first->result);
-    text_append(out, "</summary>");
+    doc_add(doc, "%zu other file%s in %s; the other %zu are those of %s",
+            trial->component_count - common, trial->component_count - common == 1 ? "" : "s",
+            cell->result, common, first->result);
+    doc_open(doc, DOC_FOLD, NULL);
     if (common < known->component_count) {
-        text_append(out, "<p>In place of, or without: ");
-        append_names(out, known, trial);
-        text_append(out, "</p>\n");
+        doc_add(doc, "In place of, or without: ");
+        append_names(&doc->block, known, trial);
+        doc_end(doc, NULL);
     }
-    append_file_table(out, trial, known);
+    say_files(doc, trial, known);
+    doc_close(doc);
 }
 
-static void append_all_software(struct text *out, const struct view *view)
+static void say_all_software(struct doc *doc, const struct view *view)
 {
     const struct view_cell *first = NULL;
 
     for (size_t i = 0; i < view->cell_count; i++) {
         if (view->cells[i].trial_count == 0)
             continue;
-        append_software(out, &view->cells[i], first);
+        say_software(doc, &view->cells[i], first);
         if (!first && first_with_files(&view->cells[i]))
             first = &view->cells[i];
     }
@@ -381,8 +347,8 @@ static const struct view_trial *first_with_host(const struct view *view, size_t 
 }
 
 /* What readers look for first; all of it is also in the table below. */
-static void append_host(struct text *out, const struct view_campaign *campaign,
-                        const struct reading_list *host)
+static void say_host(struct doc *doc, const struct view_campaign *campaign,
+                     const struct reading_list *host)
 {
     static const char *const facts[][2] = {
         {"Processor", "host.cpu.model"},   {"Operating system", "host.os"},
@@ -390,44 +356,39 @@ static void append_host(struct text *out, const struct view_campaign *campaign,
         {"Governor", "host.cpu.governor"}, {"Hypervisor", "host.hypervisor"},
         {"Container", "host.container"},   {"Machine", "host.machine.product"}};
 
-    text_append(out, "<dl class=\"facts\">\n");
-    html_fact_begin(out, "Campaign");
-    text_append(out, "<code>");
-    escape_html_short(out, campaign->uid ? campaign->uid : "not recorded", 9);
-    text_append(out, "</code>");
-    html_fact_end(out);
+    doc_open(doc, DOC_FACTS, "facts");
+    doc_say(doc, NULL, "Campaign\t{code %.8s}", campaign->uid);
     for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
-        html_fact_begin(out, facts[i][0]);
-        html_reading(out, reading_find(host, facts[i][1]));
-        html_fact_end(out);
+        doc_add(doc, "%s\t", facts[i][0]);
+        phrase_reading(&doc->block, reading_find(host, facts[i][1]));
+        doc_end(doc, NULL);
     }
-    text_append_format(out, "</dl>\n<details><summary>All %zu readings of the host of ",
-                       host->count);
-    escape_html_short(out, campaign->uid ? campaign->uid : "not recorded", 9);
-    text_append(out, "</summary>\n");
-    html_reading_table(out, "Readings of the host", host);
-    text_append(out, "</details>\n");
+    doc_close(doc);
+    doc_add(doc, "All %zu readings of the host of %.8s", host->count, campaign->uid);
+    doc_open(doc, DOC_FOLD, NULL);
+    html_reading_table(doc, "Readings of the host", host);
+    doc_close(doc);
 }
 
-void dossier_conditions(struct text *out, const struct view *view)
+void dossier_conditions(struct doc *doc, const struct view *view)
 {
-    dossier_section(out, DOSSIER_CONDITIONS);
-    text_append(out,
-                "<p>The host as it was before the first trial of each campaign; what moved from "
-                "trial to trial is in the database.</p>\n");
+    dossier_section(doc, DOSSIER_CONDITIONS);
+    doc_say(doc, NULL,
+            "The host as it was before the first trial of each campaign; what moved from trial to "
+            "trial is in the database.");
     for (size_t i = 0; i < view->campaign_count; i++) {
         const struct view_trial *trial = first_with_host(view, i);
 
-        if (trial) {
-            append_host(out, &view->campaigns[i], &trial->host);
-            continue;
-        }
-        text_append_format(out, "<p class=\"%s\">No conditions are recorded of ",
-                           view_is_import(view, i) ? "care" : "bad");
-        escape_html_short(out, view->campaigns[i].uid ? view->campaigns[i].uid : "a campaign", 9);
-        text_append(out, view_is_import(view, i) ? ": its results are another program's.</p>\n"
-                                                 : " by any trial.</p>\n");
+        if (trial)
+            say_host(doc, &view->campaigns[i], &trial->host);
+        else if (view_is_import(view, i))
+            doc_say(doc, "care",
+                    "No conditions are recorded of %.8s: its results are another program's.",
+                    view->campaigns[i].uid);
+        else
+            doc_say(doc, "bad", "No conditions are recorded of %.8s by any trial.",
+                    view->campaigns[i].uid);
     }
-    append_all_software(out, view);
-    html_dumps(out, view);
+    say_all_software(doc, view);
+    html_dumps(doc, view);
 }

@@ -18,23 +18,22 @@ static const struct section {
     [DOSSIER_CHECK] = {"check", "How to check this yourself", ""},
 };
 
-void dossier_section(struct text *out, enum dossier_section section)
+void dossier_section(struct doc *doc, enum dossier_section section)
 {
     const struct section *entry = &sections[section];
 
-    text_append_format(out, "<h2 id=\"%s\">%d. %s", entry->id, section + 1, entry->title);
+    doc_add(doc, "%d. %s", section + 1, entry->title);
     if (*entry->clauses)
-        text_append_format(out, " <span class=\"clause\">ISO/IEC 17025, %s</span>", entry->clauses);
-    text_append(out, "</h2>\n");
+        doc_add(doc, " {clause ISO/IEC 17025, %s}", entry->clauses);
+    doc_end_heading(doc, 2, entry->id);
 }
 
-/* "<a>section 5</a>" */
 void dossier_see(struct text *out, enum dossier_section section)
 {
-    text_append_format(out, "<a href=\"#%s\">section %d</a>", sections[section].id, section + 1);
+    doc_phrase(out, "{link #%s section %d}", sections[section].id, section + 1);
 }
 
-enum status dossier_each_row(struct text *out, struct store *store, const struct view *view,
+enum status dossier_each_row(struct doc *doc, struct store *store, const struct view *view,
                              const char *sql, int64_t parameter, dossier_row_fn *append,
                              size_t *ret_count, struct error *err)
 {
@@ -47,7 +46,7 @@ enum status dossier_each_row(struct text *out, struct store *store, const struct
         sqlite3_bind_int64(select, 1, parameter);
     while (rc == SQLITE_OK && (rc = sqlite3_step(select)) == SQLITE_ROW) {
         row.stmt = select;
-        append(out, &row);
+        append(doc, &row);
         ++*ret_count;
         rc = SQLITE_OK;
     }
@@ -67,4 +66,31 @@ const char *dossier_column(const struct dossier_row *row, int i)
 int64_t dossier_integer(const struct dossier_row *row, int i)
 {
     return sqlite3_column_int64(row->stmt, i);
+}
+
+void dossier_time(struct text *out, const struct dossier_row *row, int i)
+{
+    phrase_time(out, &(struct view_count){true, dossier_integer(row, i)});
+}
+
+void dossier_result(struct text *out, const struct dossier_row *row, int i)
+{
+    phrase_result(out, row->view, dossier_column(row, i));
+}
+
+json_t *dossier_json(const struct dossier_row *row, int i)
+{
+    const char *column = dossier_column(row, i);
+
+    return column ? json_loads(column, 0, NULL) : NULL;
+}
+
+char *dossier_cells(const struct view *view)
+{
+    struct text ids;
+
+    text_init(&ids);
+    for (size_t i = 0; i < view->cell_count; i++)
+        text_append_format(&ids, "%s%lld", i ? "," : "", (long long)view->cells[i].id);
+    return text_steal(&ids);
 }

@@ -3,60 +3,51 @@
  * figure with its interval in its own unit, objections to it, and who signed. The sections below
  * have all of it in full.
  */
-#include <sqlite3.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "reports/dossier_internal.h"
-#include "reports/escape.h"
 
-static void append_row(struct text *out, const struct view_cell *cell)
+static void append_value(struct text *out, const struct view_cell *cell,
+                         const struct view_figure *figure)
+{
+    doc_phrase(out, figure->marked ? "{bold (%s%s)}\t" : "{bold %s%s}\t", figure->value,
+               figure->of);
+    doc_phrase(out, "%s",
+               figure->ends[0]          ? figure->ends
+               : cell->imported.present ? "as its file says, without an interval"
+                                        : "none");
+}
+
+static void say_row(struct doc *doc, const struct view_cell *cell)
 {
     enum metric_id id = METRIC_ITERATION_TIME;
     const struct metric_value *value = view_headline(cell, &id);
+    const long long planned = cell->trials_planned.known ? cell->trials_planned.value : 0;
     struct view_figure figure;
+    AUTO_FREE char *anchor = phrase_result_id(cell);
 
-    text_append(out, "<tr><th scope=\"row\" class=\"wrap\"><a href=\"#");
-    html_result_id(out, cell);
-    text_append(out, "\">");
-    html_cell_title(out, cell);
-    text_append(out, "</a><br><span class=\"soft\">");
-    escape_html_short(out, cell->device.name ? cell->device.name : "device not recorded", 80);
-    text_append(out, cell->device.simulated ? ", simulated" : "");
-    text_append(out, ", <code>");
-    escape_html(out, cell->result);
-    text_append(out, "</code></span></th><td class=\"value\">");
-    if (view_figure_of(id, value, &figure)) {
-        escape_html(out, figure.marked ? "(" : "");
-        escape_html(out, figure.value);
-        text_append(out, figure.of);
-        text_append(out, figure.marked ? ")</td><td class=\"when\">" : "</td><td class=\"when\">");
-        escape_html(out, figure.ends[0]           ? figure.ends
-                         : cell->imported.present ? "as its file says, without an interval"
-                                                  : "none");
-    } else {
-        text_append_format(out, "<span class=\"care\">%s</span></td><td>",
-                           view_no_value_label(cell));
-        escape_html(out, view_no_value_reason(cell));
-    }
-    text_append(out, "</td><td>");
+    doc_add(doc, "{link #%s ", anchor ? anchor : "");
+    phrase_title(&doc->block, cell);
+    doc_add(doc, "}\n{soft %s%s, {code %s}}\t",
+            cell->device.name ? cell->device.name : "device not recorded",
+            cell->device.simulated ? ", simulated" : "", cell->result);
+    if (view_figure_of(id, value, &figure))
+        append_value(&doc->block, cell, &figure);
+    else
+        doc_add(doc, "{care %s}\t%s", view_no_value_label(cell), view_no_value_reason(cell));
     if (view_is_unsupported(cell))
-        text_append(out, "\u2013");
+        doc_add(doc, "\t\u2013");
     else
-        text_append_format(out, "%s%s", figure.grade, *figure.grade ? ", " : "");
-    if (!view_is_unsupported(cell))
-        escape_html(out, view_verdict_label(cell));
-    text_append_format(out, "</td><td class=\"num%s\">",
-                       view_is_unsupported(cell) ? ""
-                       : cell->trials_planned.known &&
-                               (int64_t)cell->ok_count < cell->trials_planned.value
-                           ? " bad"
-                           : "");
+        doc_add(doc, "\t%s%s%s", figure.grade, *figure.grade ? ", " : "", view_verdict_label(cell));
     if (cell->imported.present)
-        text_append(out, "\u2013");
+        doc_add(doc, "\t\u2013");
+    else if (!view_is_unsupported(cell) && (long long)cell->ok_count < planned)
+        doc_add(doc, "\t{bad %zu of %lld}", cell->ok_count, planned);
     else
-        text_append_format(out, "%zu of %lld", cell->ok_count,
-                           cell->trials_planned.known ? (long long)cell->trials_planned.value : 0);
-    text_append(out, "</td></tr>\n");
+        doc_add(doc, "\t%zu of %lld", cell->ok_count, planned);
+    doc_end(doc, NULL);
 }
 
 static double confidence_of(const struct view *view)
@@ -74,25 +65,25 @@ static double confidence_of(const struct view *view)
     return confidence;
 }
 
-static void append_figures(struct text *out, const struct view *view)
+static void say_figures(struct doc *doc, const struct view *view)
 {
-    double confidence = confidence_of(view);
+    char interval[32] = "Interval";
+    const struct doc_column columns[] = {{"What was measured, on what", DOC_NAME | DOC_BREAK},
+                                         {"Result", DOC_NUMBER},
+                                         {interval, 0},
+                                         {"Grade, verdict", 0},
+                                         {"Trials", DOC_NUMBER}};
+    const double confidence = confidence_of(view);
 
-    text_append(out, "<div class=\"scroll\"><table class=\"results short\"><thead><tr>"
-                     "<th scope=\"col\">What was measured, on what</th>"
-                     "<th scope=\"col\" class=\"num\">Result</th><th scope=\"col\">");
     if (confidence > 0)
-        text_append_format(out, "%.4g %% interval", 100 * confidence);
-    else
-        text_append(out, "Interval");
-    text_append(out, "</th><th scope=\"col\">Grade, verdict</th>"
-                     "<th scope=\"col\" class=\"num\">Trials</th></tr></thead><tbody>\n");
+        snprintf(interval, sizeof(interval), "%.4g %% interval", 100 * confidence);
+    doc_table(doc, "results short", columns, sizeof(columns) / sizeof(*columns));
     for (size_t i = 0; i < view->cell_count; i++)
-        append_row(out, &view->cells[i]);
-    text_append(out, "</tbody></table></div>\n");
+        say_row(doc, &view->cells[i]);
+    doc_close(doc);
 }
 
-static void append_attempts(struct text *out, const struct view *view)
+static void say_attempts(struct doc *doc, const struct view *view)
 {
     size_t attempts = 0, ok = 0, imported = 0, unsupported = 0;
     long long planned = 0;
@@ -104,194 +95,171 @@ static void append_attempts(struct text *out, const struct view *view)
         unsupported += view_is_unsupported(&view->cells[i]) ? view->cells[i].trial_count : 0;
         planned += view->cells[i].trials_planned.known ? view->cells[i].trials_planned.value : 0;
     }
-    html_fact_begin(out, "Attempts");
     if (imported == view->cell_count) {
-        text_append(out, "none of assay's own: another program measured");
-    } else {
-        text_append_format(
-            out, "%lld planned beforehand, %zu started, <span class=\"%s\">%zu completed</span>",
-            planned, attempts, (long long)(ok + unsupported) < planned ? "bad" : "good", ok);
-        if (unsupported > 0)
-            text_append_format(out, ", %zu asked for what their device does not support",
-                               unsupported);
-        text_append(out, "; <a href=\"#attempts\">all of them</a>");
+        doc_say(doc, NULL, "Attempts\tnone of assay's own: another program measured");
+        return;
     }
-    html_fact_end(out);
+    doc_add(doc, "Attempts\t%lld planned beforehand, %zu started, ", planned, attempts);
+    doc_add(doc,
+            (long long)(ok + unsupported) < planned ? "{bad %zu completed}"
+                                                    : "{good %zu completed}",
+            ok);
+    if (unsupported > 0)
+        doc_add(doc, ", %zu asked for what their device does not support", unsupported);
+    doc_say(doc, NULL, "; {link #attempts all of them}");
 }
 
-/* columns: 0 severity, 1 names of checks */
-static void append_severity(struct text *out, const struct dossier_row *row)
+/* columns: 0 severity, 1 names of checks; after what the block begins with */
+static void append_severity(struct doc *doc, const struct dossier_row *row)
 {
-    text_append(out, out->length ? "; " : "");
-    escape_html(out, dossier_column(row, 1));
-    text_append(out, " (");
-    escape_html(out, dossier_column(row, 0));
-    text_append_char(out, ')');
+    doc_add(doc, "%s%s (%s)", doc->block.data[doc->block.length - 1] == ' ' ? "" : "; ",
+            dossier_column(row, 1), dossier_column(row, 0));
 }
 
-static enum status append_machine(struct text *out, struct store *store, const struct view *view,
-                                  struct error *err)
+static enum status say_machine(struct doc *doc, struct store *store, const struct view *view,
+                               struct error *err)
 {
-    struct text found;
+    CLEANUP(text_finish) struct text found;
+    CLEANUP(doc_finish) struct doc names = doc_new(&found, &doc_lines);
     size_t rows = 0, looked = 0;
-    enum status status = STATUS_OK;
 
     text_init(&found);
-    for (size_t i = 0; i < view->campaign_count && status == STATUS_OK; i++) {
+    doc_add(&names, " ");
+    for (size_t i = 0; i < view->campaign_count; i++) {
         looked += json_array_size(json_object_get(view->campaigns[i].root, "doctor"));
-        status = dossier_each_row(
-            &found, store, view,
+        TRY(dossier_each_row(
+            &names, store, view,
             "SELECT severity, group_concat(name, ', ') FROM (SELECT DISTINCT severity,"
             " \"check\" AS name FROM findings WHERE campaign = ?1 AND severity <> 'info')"
             " GROUP BY severity ORDER BY severity DESC",
-            view->campaigns[i].id, append_severity, &rows, err);
+            view->campaigns[i].id, append_severity, &rows, err));
     }
-    html_fact_begin(out, "The machine");
-    if (found.length > 0) {
-        bool unfit = strstr(found.data, "(critical)") != NULL;
+    doc_add(doc, "The machine\t");
+    if (rows > 0) {
+        bool unfit = strstr(names.block.data, "(critical)") != NULL;
 
-        text_append_format(out, "<span class=\"%s\">%s: ", unfit ? "bad" : "care",
-                           unfit ? "not fit to measure on" : "with warnings");
-        text_append_bytes(out, found.data, found.length);
-        text_append(out, "</span>; <a href=\"#deviations\">the effects</a>");
+        doc_add(doc, unfit ? "{bad not fit to measure on:" : "{care with warnings:");
+        text_append(&doc->block, names.block.data);
+        doc_say(doc, NULL, "}; {link #deviations the effects}");
+    } else if (looked) {
+        doc_say(doc, NULL, "found fit to measure on");
     } else {
-        text_append(out, looked ? "found fit to measure on"
-                                : "<span class=\"care\">its fitness was not checked</span>");
+        doc_say(doc, NULL, "{care its fitness was not checked}");
     }
-    html_fact_end(out);
-    out->failed = out->failed || found.failed;
-    text_finish(&found);
-    return status;
+    return STATUS_OK;
+}
+
+/* Between signers; the first follows the label. */
+static const char *before_signer(const struct doc *doc)
+{
+    return doc->block.data[doc->block.length - 1] == '\t' ? "" : "; ";
 }
 
 /* columns: 0 name, 1 role, 2 kinds of heads */
-static void append_signer(struct text *out, const struct dossier_row *row)
+static void append_signer(struct doc *doc, const struct dossier_row *row)
 {
-    text_append(out, out->length ? "; " : "");
-    html_known(out, dossier_column(row, 0));
-    text_append(out, " (");
-    escape_html(out, dossier_column(row, 1));
-    text_append(out, ": ");
-    escape_html(out, dossier_column(row, 2));
-    text_append_char(out, ')');
+    doc_add(doc, "%s%s (%s: %s)", before_signer(doc), dossier_column(row, 0),
+            dossier_column(row, 1), dossier_column(row, 2));
 }
 
 /* The names under a bundle's head: lines that begin with a dash in its signed note. Column: note.
  */
-static void append_note_signers(struct text *out, const struct dossier_row *row)
+static void append_note_signers(struct doc *doc, const struct dossier_row *row)
 {
     static const char mark[] = "\n\u2014 ";
     const char *note = dossier_column(row, 0);
 
     while (note && (note = strstr(note, mark)) != NULL) {
+        AUTO_FREE char *name = NULL;
         size_t length;
 
         note += sizeof(mark) - 1;
         length = strcspn(note, " \n");
-        text_append(out, out->length ? "; " : "");
-        escape_html_bytes(out, note, length);
-        text_append(out, " (the bundle it came in)");
+        name = strndup(note, length);
+        doc_add(doc, "%s%s (the bundle it came in)", before_signer(doc), name);
         note += length;
     }
 }
 
-static enum status append_signers(struct text *out, struct store *store, const struct view *view,
-                                  struct error *err)
+static enum status say_signers(struct doc *doc, struct store *store, const struct view *view,
+                               struct error *err)
 {
-    struct text signers;
-    size_t rows = 0, unsigned_count = 0;
-    enum status status = STATUS_OK;
+    size_t signers = 0, unsigned_count = 0;
 
-    text_init(&signers);
-    for (size_t i = 0; i < view->campaign_count && status == STATUS_OK; i++) {
-        size_t before = signers.length;
+    doc_add(doc, "Signed\t");
+    for (size_t i = 0; i < view->campaign_count; i++) {
+        const size_t before = doc->block.length;
 
-        status = dossier_each_row(&signers, store, view,
-                                  "SELECT s.name, s.role, replace(group_concat(DISTINCT c.kind),"
-                                  " ',', ', ') FROM signature s"
-                                  " JOIN checkpoint c ON c.id = s.checkpoint WHERE c.campaign = ?1"
-                                  " GROUP BY s.public_key, s.role ORDER BY min(s.id)",
-                                  view->campaigns[i].id, append_signer, &rows, err);
-        if (status == STATUS_OK)
-            status = dossier_each_row(&signers, store, view,
-                                      "SELECT note FROM bundle WHERE campaign = ?1",
-                                      view->campaigns[i].id, append_note_signers, &rows, err);
-        unsigned_count += signers.length == before;
+        TRY(dossier_each_row(doc, store, view,
+                             "SELECT s.name, s.role, replace(group_concat(DISTINCT c.kind),"
+                             " ',', ', ') FROM signature s"
+                             " JOIN checkpoint c ON c.id = s.checkpoint WHERE c.campaign = ?1"
+                             " GROUP BY s.public_key, s.role ORDER BY min(s.id)",
+                             view->campaigns[i].id, append_signer, &signers, err));
+        TRY(dossier_each_row(doc, store, view, "SELECT note FROM bundle WHERE campaign = ?1",
+                             view->campaigns[i].id, append_note_signers, &signers, err));
+        unsigned_count += doc->block.length == before;
     }
-    html_fact_begin(out, "Signed");
-    text_append_bytes(out, signers.data, signers.length);
-    if (signers.length > 0)
-        text_append(out, " (names as the file has them)");
+    if (unsigned_count < view->campaign_count)
+        doc_add(doc, " (names as the file has them)");
     if (unsigned_count == view->campaign_count)
-        text_append(out, "<span class=\"care\">unsigned</span>");
+        doc_add(doc, "{care unsigned}");
     else if (unsigned_count > 0)
-        text_append_format(out, "; <span class=\"care\">%zu of %zu campaigns unsigned</span>",
-                           unsigned_count, view->campaign_count);
-    text_append(out, "; <a href=\"#signatures\">keys</a>, <a href=\"#check\">how to check</a>");
-    html_fact_end(out);
-    out->failed = out->failed || signers.failed;
-    text_finish(&signers);
-    return status;
+        doc_add(doc, "; {care %zu of %zu campaigns unsigned}", unsigned_count,
+                view->campaign_count);
+    doc_say(doc, NULL, "; {link #signatures keys}, {link #check how to check}");
+    return STATUS_OK;
 }
 
 /* What invalidates a figure comes before it. */
-static void append_stops(struct text *out, const struct view *view)
+static void say_stops(struct doc *doc, const struct view *view)
 {
-    size_t simulated = 0, looks = 0, first = 0, imported = 0, workers = 0, roots = 0;
+    enum { SIMULATED, WORKERS, ROOTS, LOOKS, IMPORTED, STOPS };
+    static const char *const words[STOPS][2] = {
+        [SIMULATED] = {"%zu of %zu results are of a simulated device",
+                       " and say nothing of any hardware."},
+        [WORKERS] = {"%zu of %zu results were measured by another worker than assay's own",
+                     ": device, times and checks are that program's word alone."},
+        [ROOTS] = {"Of %zu of %zu results the host's readings were taken from a folder",
+                   ", not from the machine that measured."},
+        [LOOKS] = {"%zu of %zu results are no evidence", ", by their own protocol."},
+        [IMPORTED] = {"%zu of %zu results were measured by another program",
+                      " and are shown as its file has them."},
+    };
+    size_t counts[STOPS] = {0}, first = 0;
 
     for (size_t i = 0; i < view->cell_count; i++) {
-        simulated += view->cells[i].device.simulated;
-        imported += view->cells[i].imported.present;
-        workers += view->cells[i].origin.worker != NULL;
-        roots += view->cells[i].origin.host_root != NULL;
-        looks += !view->cells[i].evidence && !view->cells[i].imported.present;
-        first += view_is_first_look(&view->cells[i]);
+        const struct view_cell *cell = &view->cells[i];
+
+        counts[SIMULATED] += cell->device.simulated;
+        counts[IMPORTED] += cell->imported.present;
+        counts[WORKERS] += cell->origin.worker != NULL;
+        counts[ROOTS] += cell->origin.host_root != NULL;
+        counts[LOOKS] += !cell->evidence && !cell->imported.present;
+        first += view_is_first_look(cell);
     }
-    if (simulated)
-        text_append_format(out,
-                           "<div class=\"note stop\"><p><b>%zu of %zu results are of a simulated "
-                           "device</b> and say nothing of any hardware.</p></div>\n",
-                           simulated, view->cell_count);
-    if (workers)
-        text_append_format(out,
-                           "<div class=\"note stop\"><p><b>%zu of %zu results were measured by "
-                           "another worker than assay's own</b>: device, times and checks are that "
-                           "program's word alone.</p></div>\n",
-                           workers, view->cell_count);
-    if (roots)
-        text_append_format(out,
-                           "<div class=\"note stop\"><p><b>Of %zu of %zu results the host's "
-                           "readings were taken from a folder</b>, not from the machine that "
-                           "measured.</p></div>\n",
-                           roots, view->cell_count);
-    if (looks)
-        text_append_format(
-            out,
-            "<div class=\"note stop\"><p><b>%zu of %zu results are no evidence</b>, by their own "
-            "protocol%s.</p></div>\n",
-            looks, view->cell_count, first == looks ? ": a first look" : "");
-    if (imported)
-        text_append_format(out,
-                           "<div class=\"note stop\"><p><b>%zu of %zu results were measured by "
-                           "another program</b> and are shown as its file has them.</p></div>\n",
-                           imported, view->cell_count);
+    for (size_t i = 0; i < STOPS; i++) {
+        AUTO_FREE char *what = text_format(words[i][0], counts[i], view->cell_count);
+
+        if (counts[i] == 0)
+            continue;
+        doc_note(doc, "note stop", "{bold %s}%s", what,
+                 i == LOOKS && first == counts[i] ? ", by their own protocol: a first look."
+                                                  : words[i][1]);
+    }
 }
 
-enum status dossier_summary(struct text *out, struct store *store, const struct view *view,
+enum status dossier_summary(struct doc *doc, struct store *store, const struct view *view,
                             struct error *err)
 {
-    enum status status;
-
-    text_append(out, "<h2 id=\"short\">In short</h2>\n");
-    append_stops(out, view);
-    status = dossier_decided(out, store, view, err);
-    append_figures(out, view);
-    text_append(out, "<dl class=\"facts\">\n");
-    append_attempts(out, view);
-    if (status == STATUS_OK)
-        status = append_machine(out, store, view, err);
-    if (status == STATUS_OK)
-        status = append_signers(out, store, view, err);
-    text_append(out, "</dl>\n");
-    return status;
+    doc_heading(doc, 2, "short", "In short");
+    say_stops(doc, view);
+    TRY(dossier_decided(doc, store, view, err));
+    say_figures(doc, view);
+    doc_open(doc, DOC_FACTS, "facts");
+    say_attempts(doc, view);
+    TRY(say_machine(doc, store, view, err));
+    TRY(say_signers(doc, store, view, err));
+    doc_close(doc);
+    return STATUS_OK;
 }

@@ -45,22 +45,6 @@ void escape_html(struct text *out, const char *string)
         escape_html_bytes(out, string, strlen(string));
 }
 
-void escape_html_words(struct text *out, const char *string)
-{
-    const char *open, *close;
-
-    if (!string)
-        return;
-    while ((open = strchr(string, '`')) && (close = strchr(open + 1, '`'))) {
-        escape_html_bytes(out, string, (size_t)(open - string));
-        text_append(out, "<code>");
-        escape_html_bytes(out, open + 1, (size_t)(close - open - 1));
-        text_append(out, "</code>");
-        string = close + 1;
-    }
-    escape_html(out, string);
-}
-
 void escape_html_name(struct text *out, const char *string)
 {
     const char *from = string;

@@ -17,9 +17,6 @@
 void escape_html(struct text *out, const char *string);
 void escape_html_bytes(struct text *out, const void *bytes, size_t length);
 
-/* As escape_html; text between two backticks, such as commands in messages, becomes <code>. */
-void escape_html_words(struct text *out, const char *string);
-
 /* As escape_html; a name or path may break behind each _ and /, and a dot between letters. */
 void escape_html_name(struct text *out, const char *string);
 

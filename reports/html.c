@@ -82,17 +82,15 @@ static void append_protocols(struct text *out, const struct view *view, size_t c
         if (cell->campaign != campaign ||
             (last && cell->protocol_digest && strcmp(last, cell->protocol_digest) == 0))
             continue;
-        text_append(out, last ? "<br>" : "");
-        html_known(out, cell->protocol);
+        doc_phrase(out, "%s%s", last ? "; " : "", cell->protocol);
         if (cell->protocol_version.known)
-            text_append_format(out, " v%lld", (long long)cell->protocol_version.value);
-        text_append_char(out, ' ');
-        html_digest(out, cell->protocol_digest);
+            doc_phrase(out, " v%lld", (long long)cell->protocol_version.value);
+        doc_phrase(out, " {digest %s}", cell->protocol_digest);
         last = cell->protocol_digest;
     }
 }
 
-static void append_campaign(struct text *out, const struct view *view, size_t index)
+static void say_campaign(struct doc *doc, const struct view *view, size_t index)
 {
     const struct view_campaign *campaign = &view->campaigns[index];
     const bool imported = view_is_import(view, index);
@@ -100,50 +98,32 @@ static void append_campaign(struct text *out, const struct view *view, size_t in
     long long planned;
 
     count_trials(view, index, &cells, &ok, &unsupported, &planned);
-    text_append(out, "<dl class=\"facts\">\n");
-    html_fact_begin(out, "Campaign");
-    text_append(out, "<code title=\"");
-    escape_html(out, campaign->uid);
-    text_append(out, "\">");
-    escape_html_short(out, campaign->uid ? campaign->uid : "not recorded", 17);
-    text_append(out, "</code>");
-    html_fact_end(out);
-    html_fact_begin(out, imported ? "Imported" : "Planned");
-    html_time(out, &campaign->created_utc_ns, " UTC");
-    html_fact_end(out);
-    html_fact_begin(out, "Outcome");
-    if (campaign->run == VIEW_RUN_RUNNING)
-        text_append(out, "running");
-    else
-        html_known(out, campaign->run == VIEW_RUN_STOPPED ? "incomplete" : campaign->state);
+    doc_open(doc, DOC_FACTS, "facts");
+    doc_say(doc, NULL, "Campaign\t{code %s}", campaign->uid);
+    doc_add(doc, imported ? "Imported\t" : "Planned\t");
+    phrase_time(&doc->block, &campaign->created_utc_ns);
+    doc_end(doc, NULL);
+    doc_add(doc, "Outcome\t%s",
+            campaign->run == VIEW_RUN_RUNNING   ? "running"
+            : campaign->run == VIEW_RUN_STOPPED ? "incomplete"
+                                                : campaign->state);
     if (imported)
-        text_append(out, "; measured by another program");
+        doc_add(doc, "; measured by another program");
     else
-        text_append_format(out, ", %zu of %lld trials completed", ok, planned);
+        doc_add(doc, ", %zu of %lld trials completed", ok, planned);
     if (unsupported > 0)
-        text_append_format(out, ", %zu asked for what their device does not support", unsupported);
-    html_fact_end(out);
-    html_fact_begin(out, "Results on this page");
-    text_append_format(out, "%zu", cells);
-    html_fact_end(out);
-    html_fact_begin(out, "Protocol");
-    append_protocols(out, view, index);
-    html_fact_end(out);
-    html_fact_begin(out, "Plan");
-    html_digest(out, campaign->plan_digest);
-    html_fact_end(out);
-    html_tool(out, imported ? "Imported by" : "Measured by", campaign);
-    text_append(out, "</dl>\n<code class=\"command wrap\">");
-    html_known(out, campaign->command);
-    text_append(out, "</code>\n");
-}
-
-/* What the figures can be traced to: plan, program, protocol and command of each campaign. */
-static void append_provenance(struct text *out, const struct view *view)
-{
-    text_append(out, "<h2 id=\"provenance\">Provenance</h2>\n");
-    for (size_t i = 0; i < view->campaign_count; ++i)
-        append_campaign(out, view, i);
+        doc_add(doc, ", %zu asked for what their device does not support", unsupported);
+    doc_end(doc, NULL);
+    doc_say(doc, NULL, "Results on this page\t%zu", cells);
+    doc_add(doc, "Protocol\t");
+    append_protocols(&doc->block, view, index);
+    doc_end(doc, NULL);
+    doc_say(doc, NULL, "Plan\t{digest %s}", campaign->plan_digest);
+    doc_add(doc, imported ? "Imported by\t" : "Measured by\t");
+    phrase_tool(&doc->block, campaign);
+    doc_end(doc, NULL);
+    doc_close(doc);
+    doc_say(doc, "command wrap mono", "%s", campaign->command);
 }
 
 /* Of a start, the store keeps what identifies the process: boot, process, start time. */
@@ -154,60 +134,52 @@ static void append_detail(struct text *out, const struct view_event *event)
 
     if (event->event && (!strcmp(event->event, "started") || !strcmp(event->event, "resumed")) &&
         length > 0 && process - event->detail == 36 && process[length + 1] == ' ')
-        text_append_format(out, "by process %.*s", (int)length, process + 1);
+        doc_phrase(out, "by process %lld", strtoll(process + 1, NULL, 10));
     else
-        escape_html(out, event->detail);
+        doc_phrase(out, "%s", event->detail ? event->detail : "");
 }
 
-static void append_events(struct text *out, const struct view *view)
+static void say_events(struct doc *doc, const struct view *view)
 {
-    text_append(out,
-                "<h2 id=\"events\">Campaign events</h2>\n<div class=\"scroll\">"
-                "<table class=\"tight\"><thead><tr><th scope=\"col\">When</th>"
-                "<th scope=\"col\">Event</th><th scope=\"col\">Detail</th></tr></thead><tbody>\n");
+    static const struct doc_column columns[] = {{"When", 0}, {"Event", 0}, {"Detail", DOC_BREAK}};
+
+    doc_heading(doc, 2, "events", "Campaign events");
+    doc_table(doc, "tight", columns, sizeof(columns) / sizeof(*columns));
     for (size_t c = 0; c < view->campaign_count; ++c) {
         for (size_t i = 0; i < view->campaigns[c].event_count; ++i) {
             const struct view_event *event = &view->campaigns[c].events[i];
 
-            text_append(out, "<tr><td>");
-            html_time(out, &event->utc_ns, " UTC");
-            text_append(out, "</td><td>");
-            html_known(out, event->event);
-            text_append(out, "</td><td class=\"wrap\">");
-            append_detail(out, event);
-            text_append(out, "</td></tr>\n");
+            phrase_time(&doc->block, &event->utc_ns);
+            doc_add(doc, "\t%s\t", event->event);
+            append_detail(&doc->block, event);
+            doc_end(doc, NULL);
         }
     }
-    text_append(out, "</tbody></table></div>\n");
+    doc_close(doc);
 }
 
-static void append_reading_guide(struct text *out)
+static void say_reading_guide(struct doc *doc)
 {
-    text_append(
-        out,
-        "<h2 id=\"words\">How to read this page</h2>\n"
-        "<p>A <b>sample</b> is one timed iteration, or a fixed block of iterations where one is "
-        "too "
-        "short for the clock. A <b>trial</b> is a fresh process that checks its outputs, warms up "
-        "and "
-        "measures. A <b>result</b> is what the trials of one workload, precision, batch and device "
-        "say "
-        "together. All samples are kept, warmup included; none are trimmed.</p>\n"
-        "<p>A rate is work divided by time over the steady part of the trials. Its interval comes "
-        "from "
-        "the differences between trials where there are several, and honours that neighbouring "
-        "samples depend on each other where there is one. Grades: <b>A</b> half-width within 1 %, "
-        "<b>B</b> within 5 % (both from five steady trials or more), <b>C</b> within 20 %, "
-        "<b>D</b> wider, or "
-        "not steady: an indication, in parentheses. A percentile is not reported where the "
-        "effective "
-        "sample size is too small for it.</p>\n"
-        "<p>With the database, every figure can be checked and recomputed without a "
-        "device: <code>assay verify FILE</code>; <code>assay reproduce ID</code> measures a result "
-        "anew, and <code>assay report --dossier</code> has signatures and heads of the "
-        "log.</p>\n"
-        "<p>The figures relate only to the device, software and time recorded with "
-        "them.</p>\n");
+    doc_heading(doc, 2, "words", "How to read this page");
+    doc_say(doc, NULL,
+            "A {bold sample} is one timed iteration, or a fixed block of iterations where one is "
+            "too short for the clock. A {bold trial} is a fresh process that checks its outputs, "
+            "warms up and measures. A {bold result} is what the trials of one workload, precision, "
+            "batch and device say together. All samples are kept, warmup included; none are "
+            "trimmed.");
+    doc_say(doc, NULL,
+            "A rate is work divided by time over the steady part of the trials. Its interval comes "
+            "from the differences between trials where there are several, and honours that "
+            "neighbouring samples depend on each other where there is one. Grades: {bold A} "
+            "half-width within 1 %%, {bold B} within 5 %% (both from five steady trials or more), "
+            "{bold C} within 20 %%, {bold D} wider, or not steady: an indication, in parentheses. "
+            "A percentile is not reported where the effective sample size is too small for it.");
+    doc_say(doc, NULL,
+            "With the database, every figure can be checked and recomputed without a device: "
+            "`assay verify FILE`; `assay reproduce ID` measures a result anew, and `assay report "
+            "--dossier` has signatures and heads of the log.");
+    doc_say(doc, NULL,
+            "The figures relate only to the device, software and time recorded with them.");
 }
 
 static enum status flush(struct text *text, FILE *out, struct error *err)
@@ -242,7 +214,7 @@ static enum status collect(struct store *store, const int64_t *cells, size_t cou
 }
 
 static enum status write_cells(struct store *store, const struct view *view,
-                               const struct html_appendix *appendix, FILE *out, struct text *text,
+                               const struct html_appendix *appendix, FILE *out, struct doc *doc,
                                struct error *err)
 {
     size_t trials = 1, marks;
@@ -260,38 +232,32 @@ static enum status write_cells(struct store *store, const struct view *view,
             break;
         cell.run = view->cells[i].run;
         cell.database = view->cells[i].database;
-        status = html_cell(text, store, &cell, &view->campaigns[view->cells[i].campaign], appendix,
+        status = html_cell(doc, store, &cell, &view->campaigns[view->cells[i].campaign], appendix,
                            marks, err);
         view_cell_finish(&cell);
         if (status == STATUS_OK)
-            status = flush(text, out, err);
+            status = flush(doc->out, out, err);
     }
     return status;
 }
 
 /* Results of decisions, comparisons, contracts and costs; nothing where nothing was compared. */
-static enum status append_comparisons(struct text *out, struct store *store,
-                                      const struct view *view, const json_t *decisions,
-                                      struct error *err)
+static enum status say_comparisons(struct doc *doc, struct store *store, const struct view *view,
+                                   const json_t *decisions, struct error *err)
 {
-    struct text table;
-    size_t rows = 0;
-    enum status status;
+    size_t rows = 0, before;
 
-    html_decisions(out, decisions, "<h2 id=\"decision\">Decision</h2>\n", true);
-    text_init(&table);
-    status = dossier_comparisons(&table, store, view, &rows, err);
-    if (rows > 0) {
-        text_append(out, "<h2 id=\"comparisons\">Comparisons</h2>\n");
-        text_append_bytes(out, table.data, table.length);
+    if (json_array_size(decisions) > 0) {
+        doc_heading(doc, 2, "decision", "Decision");
+        html_decisions(doc, decisions, true);
     }
-    out->failed |= table.failed;
-    text_finish(&table);
-    if (status == STATUS_OK)
-        status =
-            dossier_acceptances(out, store, view, "<h2 id=\"acceptance\">Acceptance</h2>\n", err);
-    return status == STATUS_OK ? dossier_costs(out, store, view, "<h2 id=\"cost\">Cost</h2>\n", err)
-                               : status;
+    before = doc->out->length;
+    doc_heading(doc, 2, "comparisons", "Comparisons");
+    TRY(dossier_comparisons(doc, store, view, &rows, err));
+    if (rows == 0)
+        doc_undo(doc, before);
+    TRY(dossier_acceptances(doc, store, view, "Acceptance", &rows, err));
+    return dossier_costs(doc, store, view, 2, err);
 }
 
 enum status report_html(struct store *store, const int64_t *cells, size_t count, FILE *out,
@@ -301,6 +267,7 @@ enum status report_html(struct store *store, const int64_t *cells, size_t count,
     CLEANUP(html_pairs_finish) struct html_pairs pairs = {0};
     CLEANUP(view_finish) struct view view = {0};
     CLEANUP(text_finish) struct text text = {0};
+    CLEANUP(doc_finish) struct doc doc = doc_new(&text, &doc_html);
     json_auto_t *decisions = NULL;
     AUTO_FREE struct html_error *errors = NULL;
 
@@ -315,31 +282,34 @@ enum status report_html(struct store *store, const int64_t *cells, size_t count,
     TRY(html_pairs_load(store, &view, &pairs, err));
     TRY(html_decisions_load(store, &view, &decisions, err));
     html_page_begin(&text, "report", "Benchmark report", view.campaigns[0].uid);
-    html_first(&text, &view, &pairs, json_array_get(decisions, 0));
+    html_first(&doc, &view, &pairs, json_array_get(decisions, 0));
     text_append(&text, "<main>\n<h2 id=\"results\">Results</h2>\n");
-    html_results(&text, &view);
+    html_results(&doc, &view);
     if (json_array_size(decisions) > 0 && pairs.count > 0) {
         text_append(&text, "<div class=\"first\"><div class=\"words\">\n");
-        html_pairs_words(&text, &view, &pairs);
+        html_pairs_words(&doc, &view, &pairs);
         text_append(&text, "</div>\n");
-        html_pairs_picture(&text, &view, &pairs);
+        html_pairs_picture(&doc, &view, &pairs);
         text_append(&text, "</div>\n");
     }
-    html_pairs_stack(&text, &pairs);
+    html_pairs_stack(&doc, &pairs);
     html_pictures(&text, &view, errors);
-    TRY(html_history(&text, store, &view, err));
-    TRY(append_comparisons(&text, store, &view, decisions, err));
-    append_provenance(&text, &view);
-    TRY(write_cells(store, &view, &appendix, out, &text, err));
+    TRY(html_history(&doc, store, &view, err));
+    TRY(say_comparisons(&doc, store, &view, decisions, err));
+    /* What the figures can be traced to: plan, program, protocol and command of each campaign. */
+    doc_heading(&doc, 2, "provenance", "Provenance");
+    for (size_t i = 0; i < view.campaign_count; ++i)
+        say_campaign(&doc, &view, i);
+    TRY(write_cells(store, &view, &appendix, out, &doc, err));
     text_append(&text,
                 "<p class=\"paper soft\">On paper a result is its figures, findings and "
                 "distribution. Every trial over time, readings, files and kernels are on the "
                 "page itself, and in the database.</p>\n<div class=\"full\">\n");
     html_appendix_write(&text, &appendix);
-    html_doctor(&text, &view);
+    html_doctor(&doc, &view);
     text_append(&text, "</div>\n");
-    append_events(&text, &view);
-    append_reading_guide(&text);
+    say_events(&doc, &view);
+    say_reading_guide(&doc);
     text_append(
         &text,
         "</main>\n<footer class=\"colophon\"><p>Written by assay from its database; the page "

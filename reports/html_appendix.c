@@ -133,8 +133,8 @@ bool html_appendix_links(struct text *out, const struct html_appendix *appendix,
     size_t numbers[16], count = html_appendix_of(appendix, kind, cell, numbers, 16);
 
     for (size_t i = 0; i < count; ++i)
-        text_append_format(out, "%s<a href=\"#%s-%zu\">%s %zu</a>", i ? ", " : "", kinds[kind].id,
-                           numbers[i], kinds[kind].label, numbers[i]);
+        doc_phrase(out, "%s{link #%s-%zu %s %zu}", i ? ", " : "", kinds[kind].id, numbers[i],
+                   kinds[kind].label, numbers[i]);
     return count > 0;
 }
 

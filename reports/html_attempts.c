@@ -181,67 +181,64 @@ static void append_duration(struct text *out, const struct view_trial *trial, co
             double ns = (double)trial->phases[i].end_ns - (double)trial->phases[i].begin_ns;
             struct number_unit unit = number_unit_duration(ns);
 
-            number_format_digits(ns / unit.factor, 3, number);
-            text_append_format(out, "%s %s", number, unit.name);
+            doc_phrase(out, "%s %s", number_format_digits(ns / unit.factor, 3, number), unit.name);
             return;
         }
     }
-    text_append(out, "<span class=\"soft\">\u2013</span>");
+    doc_phrase(out, "{soft \u2013}");
 }
 
-void html_attempts(struct text *out, const struct view_cell *cell)
+/* "completed, steady", and what is to be said of it. */
+static void append_outcome(struct text *out, const struct view_cell *cell,
+                           const struct view_trial *trial)
 {
-    text_append_format(
-        out,
-        "<h4>All attempts</h4>\n<div class=\"scroll\"><table class=\"tight\"><caption>%zu "
-        "attempts, none left out; each a fresh process</caption><thead><tr>"
-        "<th scope=\"col\">Trial</th><th scope=\"col\">Started (UTC)</th>"
-        "<th scope=\"col\" class=\"num\">Samples</th><th scope=\"col\" class=\"num\">Warmup"
-        "</th><th scope=\"col\" class=\"num\">Window</th><th scope=\"col\" class=\"num\">"
-        "Peak memory</th><th scope=\"col\">Outcome</th></tr></thead><tbody>\n",
-        cell->trial_count);
-    for (size_t i = 0; i < cell->trial_count; ++i) {
-        const struct view_trial *trial = &cell->trials[i];
-        char number[NUMBER_SIZE];
+    doc_phrase(out,
+               trial->ok                                         ? "{good %s}"
+               : !trial->status && cell->run == VIEW_RUN_RUNNING ? "{soft %s}"
+                                                                 : "{bad %s}",
+               view_trial_label(cell, trial));
+    if (trial->estimate)
+        doc_phrase(out, ", {soft %s}", estimate_verdict_label(trial->estimate->verdict));
+    if (trial->ok && !trial->estimate && cell->estimate)
+        doc_phrase(out, " {soft (a later attempt counts)}");
+    if (trial->message && *trial->message)
+        doc_phrase(out, "\n{soft %s}", trial->message);
+    if (trial->signal.known && trial->signal.value > 0)
+        doc_phrase(out, " {soft (signal %lld)}", (long long)trial->signal.value);
+}
 
-        text_append_format(out, "<tr><th scope=\"row\">%lld", (long long)trial->number);
-        if (trial->attempt.known && trial->attempt.value > 1)
-            text_append_format(out, "\u00a0<span class=\"soft\">(attempt\u00a0%lld)</span>",
-                               (long long)trial->attempt.value);
-        text_append(out, "</th><td class=\"when\">");
-        html_time(out, &trial->started_utc_ns, "");
-        text_append(out, "</td><td class=\"num\">");
-        text_append(out, trial->samples.known ? number_format_count(trial->samples.value, number)
-                                              : "<span class=\"soft\">\u2013</span>");
-        text_append(out, "</td><td class=\"num\">");
-        append_duration(out, trial, "warmup");
-        text_append(out, "</td><td class=\"num\">");
-        append_duration(out, trial, "window");
-        text_append(out, "</td><td class=\"num\">");
-        text_append(out, trial->max_rss_bytes.known
-                             ? number_format_bytes((double)trial->max_rss_bytes.value, number)
-                             : "<span class=\"soft\">\u2013</span>");
-        text_append_format(out, "</td><td class=\"wrap %s\">",
-                           trial->ok                                         ? "good"
-                           : !trial->status && cell->run == VIEW_RUN_RUNNING ? "soft"
-                                                                             : "bad");
-        escape_html(out, view_trial_label(cell, trial));
-        if (trial->estimate) {
-            text_append(out, ", <span class=\"soft\">");
-            escape_html(out, estimate_verdict_label(trial->estimate->verdict));
-            text_append(out, "</span>");
-        }
-        if (trial->ok && !trial->estimate && cell->estimate)
-            text_append(out, " <span class=\"soft\">(a later attempt counts)</span>");
-        if (trial->message && *trial->message) {
-            text_append(out, "<br><span class=\"soft\">");
-            escape_html(out, trial->message);
-            text_append(out, "</span>");
-        }
-        if (trial->signal.known && trial->signal.value > 0)
-            text_append_format(out, " <span class=\"soft\">(signal %lld)</span>",
-                               (long long)trial->signal.value);
-        text_append(out, "</td></tr>\n");
-    }
-    text_append(out, "</tbody></table></div>\n");
+static void say_attempt(struct doc *doc, const struct view_cell *cell,
+                        const struct view_trial *trial)
+{
+    const struct view_count *samples = &trial->samples, *memory = &trial->max_rss_bytes;
+    char number[NUMBER_SIZE];
+
+    doc_add(doc, "%lld", (long long)trial->number);
+    if (trial->attempt.known && trial->attempt.value > 1)
+        doc_add(doc, "\u00a0{soft (attempt\u00a0%lld)}", (long long)trial->attempt.value);
+    doc_add(doc, "\t");
+    phrase_time(&doc->block, &trial->started_utc_ns);
+    doc_add(doc, "\t%s\t", samples->known ? number_format_count(samples->value, number) : "\u2013");
+    append_duration(&doc->block, trial, "warmup");
+    doc_add(doc, "\t");
+    append_duration(&doc->block, trial, "window");
+    doc_add(doc, "\t%s\t",
+            memory->known ? number_format_bytes((double)memory->value, number) : "\u2013");
+    append_outcome(&doc->block, cell, trial);
+    doc_end(doc, NULL);
+}
+
+void html_attempts(struct doc *doc, const struct view_cell *cell)
+{
+    static const struct doc_column columns[] = {
+        {"Trial", DOC_NAME},    {"Started", DOC_WHOLE}, {"Samples", DOC_NUMBER},
+        {"Warmup", DOC_NUMBER}, {"Window", DOC_NUMBER}, {"Peak memory", DOC_NUMBER},
+        {"Outcome", DOC_BREAK}};
+
+    doc_heading(doc, 4, NULL, "All attempts");
+    doc_add(doc, "%zu attempts, none left out; each a fresh process", cell->trial_count);
+    doc_table(doc, "tight", columns, sizeof(columns) / sizeof(*columns));
+    for (size_t i = 0; i < cell->trial_count; ++i)
+        say_attempt(doc, cell, &cell->trials[i]);
+    doc_close(doc);
 }

@@ -2,27 +2,25 @@
 #include "reports/html_internal.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "reports/escape.h"
+#include "harness/core/cleanup.h"
 
 struct shown {
     const char *name, *label;
     bool optional; /* only some backends have it */
 };
 
-static void append_readings(struct text *out, const struct reading_list *readings,
-                            const struct shown *shown, size_t count)
+static void say_readings(struct doc *doc, const struct reading_list *readings,
+                         const struct shown *shown, size_t count)
 {
     for (size_t i = 0; i < count; ++i) {
         const struct reading *reading = readings ? reading_find(readings, shown[i].name) : NULL;
 
         if (!reading && shown[i].optional)
             continue;
-        html_fact_begin(out, shown[i].label);
-        html_reading(out, reading);
-        html_fact_end(out);
+        doc_add(doc, "%s\t", shown[i].label);
+        phrase_reading(&doc->block, reading);
+        doc_end(doc, NULL);
     }
 }
 
@@ -61,43 +59,41 @@ static struct extent extent_of(const struct view_cell *cell, const char *name)
     return extent;
 }
 
-static void append_extent(struct text *out, const struct view_cell *cell, const char *name,
-                          const char *label)
+static void say_extent(struct doc *doc, const struct view_cell *cell, const char *name,
+                       const char *label)
 {
     struct extent extent = extent_of(cell, name);
 
-    html_fact_begin(out, label);
+    doc_add(doc, "%s\t", label);
     if (!extent.least) {
-        html_reading(out, extent.missing);
+        phrase_reading(&doc->block, extent.missing);
     } else {
-        html_reading_value(out, extent.least);
+        phrase_reading_value(&doc->block, extent.least);
         if (extent.hi > extent.lo) {
-            text_append(out, " to ");
-            html_reading_value(out, extent.most);
+            doc_add(doc, " to ");
+            phrase_reading_value(&doc->block, extent.most);
         }
     }
-    html_fact_end(out);
+    doc_end(doc, NULL);
 }
 
 /* Counters since boot: their growth while the trials ran. */
-static void append_growth(struct text *out, const struct view_cell *cell, const char *name,
-                          const char *label)
+static void say_growth(struct doc *doc, const struct view_cell *cell, const char *name,
+                       const char *label)
 {
     struct extent extent = extent_of(cell, name);
 
-    html_fact_begin(out, label);
-    if (extent.least) {
-        text_append_format(out, "%.0f ", extent.hi - extent.lo);
-        escape_html(out, extent.least->unit);
-        text_append(out, " from the first trial to the last");
-    } else {
-        html_reading(out, extent.missing);
-    }
-    html_fact_end(out);
+    doc_add(doc, "%s\t", label);
+    if (extent.least)
+        doc_add(doc, "%.0f %s from the first trial to the last", extent.hi - extent.lo,
+                extent.least->unit ? extent.least->unit : "");
+    else
+        phrase_reading(&doc->block, extent.missing);
+    doc_end(doc, NULL);
 }
 
 /* Every reading that changes, as its range over the trials. */
-static void append_moving(struct text *out, const struct view_cell *cell)
+static void say_moving(struct doc *doc, const struct view_cell *cell)
 {
     const struct reading_list *readings = NULL;
 
@@ -106,40 +102,36 @@ static void append_moving(struct text *out, const struct view_cell *cell)
             readings = &cell->trials[i].before;
     if (!readings)
         return;
-    text_append(
-        out, "<details class=\"extra\"><summary>All that moves, over the trials</summary><dl>\n");
+    doc_add(doc, "All that moves, over the trials");
+    doc_open(doc, DOC_FOLD, "extra");
+    doc_open(doc, DOC_FACTS, NULL);
     for (size_t i = 0; i < readings->count; ++i)
-        append_extent(out, cell, readings->items[i].name, readings->items[i].name);
-    text_append(out, "</dl></details>\n");
+        say_extent(doc, cell, readings->items[i].name, readings->items[i].name);
+    doc_close(doc);
+    doc_close(doc);
 }
 
-static void append_link(struct text *out, const struct html_appendix *appendix,
-                        enum html_appendix_kind kind, const struct view_cell *cell,
-                        const char *label)
+static void say_link(struct doc *doc, const struct html_appendix *appendix,
+                     enum html_appendix_kind kind, const struct view_cell *cell, const char *label)
 {
-    html_fact_begin(out, label);
-    if (!html_appendix_links(out, appendix, kind, cell))
-        html_known(out, NULL);
-    html_fact_end(out);
+    doc_add(doc, "%s\t", label);
+    if (!html_appendix_links(&doc->block, appendix, kind, cell))
+        doc_add(doc, "{none not recorded}");
+    doc_end(doc, NULL);
 }
 
-static void append_duration_clause(struct text *out, const json_t *protocol, const char *clause,
-                                   const char *label)
+static void say_duration(struct doc *doc, const json_t *protocol, const char *clause,
+                         const char *label)
 {
     const json_t *value = json_object_get(json_object_get(protocol, clause), "time_ns");
+    const double ns = json_number_value(value);
+    const struct number_unit unit = number_unit_duration(ns);
     char number[NUMBER_SIZE];
 
-    if (!value)
-        return;
-    html_fact_begin(out, label);
-    if (json_is_number(value)) {
-        struct number_unit unit = number_unit_duration(json_number_value(value));
-
-        text_append(out, number_format_unit(json_number_value(value), &unit, number));
-    } else {
-        html_known(out, json_string_value(value));
-    }
-    html_fact_end(out);
+    if (value)
+        doc_say(doc, NULL, "%s\t%s", label,
+                json_is_number(value) ? number_format_unit(ns, &unit, number)
+                                      : json_string_value(value));
 }
 
 static bool gemm_words(const struct view_cell *cell, struct text *out)
@@ -153,65 +145,52 @@ static bool gemm_words(const struct view_cell *cell, struct text *out)
 }
 
 /* A fact, where there is a text for it. */
-static void append_phrase(struct text *out, const struct view_cell *cell, const char *label,
-                          bool (*words_of)(const struct view_cell *, struct text *))
+static void say_phrase(struct doc *doc, const struct view_cell *cell, const char *label,
+                       bool (*words_of)(const struct view_cell *, struct text *))
 {
-    struct text words;
+    CLEANUP(text_finish) struct text words;
 
     text_init(&words);
-    if (words_of(cell, &words)) {
-        html_fact_begin(out, label);
-        html_known(out, words.data);
-        html_fact_end(out);
-    }
-    out->failed |= words.failed;
-    text_finish(&words);
+    if (words_of(cell, &words))
+        doc_say(doc, NULL, "%s\t%s", label, words.data);
+    doc->out->failed |= words.failed;
 }
 
-static void append_protocol(struct text *out, const struct view_cell *cell,
-                            const struct html_appendix *appendix)
+/* "standard v3 1f2e3d4c5b6a" */
+static void say_declared(struct doc *doc, const char *label, const char *name,
+                         const struct view_count *version, const char *digest)
+{
+    doc_add(doc, "%s\t%s", label, name);
+    if (version->known)
+        doc_add(doc, " v%lld", (long long)version->value);
+    doc_say(doc, NULL, " {digest %s}", digest);
+}
+
+static void say_protocol(struct doc *doc, const struct view_cell *cell,
+                         const struct html_appendix *appendix)
 {
     const json_t *json = cell->protocol_json;
 
-    text_append(out, "<section><h4>Configuration</h4><dl>\n");
-    html_fact_begin(out, "Protocol");
-    html_known(out, cell->protocol);
-    if (cell->protocol_version.known)
-        text_append_format(out, " v%lld", (long long)cell->protocol_version.value);
-    text_append_char(out, ' ');
-    html_digest(out, cell->protocol_digest);
-    html_fact_end(out);
-    append_duration_clause(out, json, "warmup", "Warmup at least");
-    append_duration_clause(out, json, "window", "Window");
-    html_fact_begin(out, "Workload");
-    html_known(out, cell->workload);
-    if (cell->workload_version.known)
-        text_append_format(out, " v%lld", (long long)cell->workload_version.value);
-    text_append_char(out, ' ');
-    html_digest(out, cell->workload_digest);
-    html_fact_end(out);
-    html_fact_begin(out, "Precision, batch, scenario");
-    html_known(out, cell->precision);
-    text_append(out, ", ");
+    doc_heading(doc, 4, NULL, "Configuration");
+    doc_open(doc, DOC_FACTS, NULL);
+    say_declared(doc, "Protocol", cell->protocol, &cell->protocol_version, cell->protocol_digest);
+    say_duration(doc, json, "warmup", "Warmup at least");
+    say_duration(doc, json, "window", "Window");
+    say_declared(doc, "Workload", cell->workload, &cell->workload_version, cell->workload_digest);
+    doc_add(doc, "Precision, batch, scenario\t%s, ", cell->precision);
     if (cell->batch.known)
-        text_append_format(out, "%lld", (long long)cell->batch.value);
+        doc_add(doc, "%lld", (long long)cell->batch.value);
     else
-        html_known(out, NULL);
-    text_append(out, ", ");
-    html_known(out, cell->scenario);
-    html_fact_end(out);
-    html_fact_begin(out, "Implementation");
-    html_known(out, cell->implementation);
-    html_fact_end(out);
-    append_phrase(out, cell, "GEMMs", gemm_words);
+        doc_add(doc, "{none not recorded}");
+    doc_say(doc, NULL, ", %s", cell->scenario);
+    doc_say(doc, NULL, "Implementation\t%s", cell->implementation);
+    say_phrase(doc, cell, "GEMMs", gemm_words);
     for (size_t i = 0; i < view_phrase_count; ++i)
-        append_phrase(out, cell, view_phrases[i].title, view_phrases[i].words);
-    html_fact_begin(out, "Seed of the data");
-    html_known(out, cell->seed);
-    html_fact_end(out);
-    append_link(out, appendix, HTML_APPENDIX_PROTOCOL, cell, "Every clause");
-    append_link(out, appendix, HTML_APPENDIX_WORKLOAD, cell, "Declaration");
-    text_append(out, "</dl></section>\n");
+        say_phrase(doc, cell, view_phrases[i].title, view_phrases[i].words);
+    doc_say(doc, NULL, "Seed of the data\t%s", cell->seed);
+    say_link(doc, appendix, HTML_APPENDIX_PROTOCOL, cell, "Every clause");
+    say_link(doc, appendix, HTML_APPENDIX_WORKLOAD, cell, "Declaration");
+    doc_close(doc);
 }
 
 static size_t changed_files(const struct view_cell *cell)
@@ -223,8 +202,8 @@ static size_t changed_files(const struct view_cell *cell)
     return changed;
 }
 
-static void append_device(struct text *out, const struct view_cell *cell,
-                          const struct html_appendix *appendix)
+static void say_device(struct doc *doc, const struct view_cell *cell,
+                       const struct html_appendix *appendix)
 {
     static const struct shown device[] = {
         {"device.driver_version", "Driver", false},
@@ -237,35 +216,26 @@ static void append_device(struct text *out, const struct view_cell *cell,
     };
     const size_t changed = changed_files(cell);
 
-    text_append(out, "<section><h4>System</h4><dl>\n");
-    html_fact_begin(out, "Device");
-    if (cell->device.name)
-        escape_html_short(out, cell->device.name, 160);
-    else
-        html_known(out, NULL);
+    doc_heading(doc, 4, NULL, "System");
+    doc_open(doc, DOC_FACTS, NULL);
+    doc_add(doc, "Device\t%s", cell->device.name);
     if (cell->device.simulated)
-        text_append(out, " <b class=\"care\">simulated</b>");
+        doc_add(doc, " {care simulated}");
     if (cell->imported.present)
-        text_append(out, " <b class=\"care\">imported</b>");
-    html_fact_end(out);
-    html_fact_begin(out, "Opened as");
-    html_known(out, cell->device_spec);
-    html_fact_end(out);
-    if (cell->imported.present) {
-        text_append(out, "</dl></section>\n");
-        return;
+        doc_add(doc, " {care imported}");
+    doc_end(doc, NULL);
+    doc_say(doc, NULL, "Opened as\t%s", cell->device_spec);
+    if (!cell->imported.present) {
+        say_readings(doc, &cell->device.readings, device, sizeof(device) / sizeof(device[0]));
+        say_link(doc, appendix, HTML_APPENDIX_DEVICE, cell, "All readings");
+        say_link(doc, appendix, HTML_APPENDIX_STACK, cell, "Mapped libraries");
+        say_link(doc, appendix, HTML_APPENDIX_FILES, cell, "Other mapped files");
+        if (changed)
+            doc_say(doc, NULL, "Libraries\t{bad %zu differ between start and end of a window}",
+                    changed);
+        say_link(doc, appendix, HTML_APPENDIX_KERNELS, cell, "Kernels as compiled");
     }
-    append_readings(out, &cell->device.readings, device, sizeof(device) / sizeof(device[0]));
-    append_link(out, appendix, HTML_APPENDIX_DEVICE, cell, "All readings");
-    append_link(out, appendix, HTML_APPENDIX_STACK, cell, "Mapped libraries");
-    append_link(out, appendix, HTML_APPENDIX_FILES, cell, "Other mapped files");
-    if (changed)
-        text_append_format(out,
-                           "<div><dt>Libraries</dt><dd class=\"bad\">%zu differ between start and "
-                           "end of a window</dd></div>\n",
-                           changed);
-    append_link(out, appendix, HTML_APPENDIX_KERNELS, cell, "Kernels as compiled");
-    text_append(out, "</dl></section>\n");
+    doc_close(doc);
 }
 
 /* The host as the first trial that recorded it found it. */
@@ -277,23 +247,16 @@ static const struct reading_list *surroundings_of(const struct view_cell *cell)
     return NULL;
 }
 
-static void append_import(struct text *out, const struct view_imported *imported)
+static void say_tool(struct doc *doc, const char *label, const struct view_campaign *campaign)
 {
-    html_fact_begin(out, "Measured by");
-    html_known(out, imported->program);
-    text_append_char(out, ' ');
-    html_known(out, imported->program_version);
-    html_fact_end(out);
-    html_fact_begin(out, "File");
-    html_known(out, imported->file);
-    text_append_char(out, ' ');
-    html_digest(out, imported->sha256);
-    html_fact_end(out);
+    doc_add(doc, "%s\t", label);
+    phrase_tool(&doc->block, campaign);
+    doc_end(doc, NULL);
 }
 
-static void append_surroundings(struct text *out, const struct view_cell *cell,
-                                const struct view_campaign *campaign,
-                                const struct html_appendix *appendix)
+static void say_surroundings(struct doc *doc, const struct view_cell *cell,
+                             const struct view_campaign *campaign,
+                             const struct html_appendix *appendix)
 {
     static const struct shown host[] = {
         {"host.cpu.model", "Processor", false},
@@ -306,33 +269,36 @@ static void append_surroundings(struct text *out, const struct view_cell *cell,
         {"cgroup.cpu_max", "CPU limit (quota, period in µs)", false},
     };
 
+    doc_heading(doc, 4, NULL, cell->imported.present ? "Origin" : "Environment");
+    doc_open(doc, DOC_FACTS, NULL);
     if (cell->imported.present) {
-        text_append(out, "<section><h4>Origin</h4><dl>\n");
-        append_import(out, &cell->imported);
-        html_tool(out, "Imported by", campaign);
-        text_append(out, "</dl></section>");
+        doc_say(doc, NULL, "Measured by\t%s %s", cell->imported.program,
+                cell->imported.program_version);
+        doc_say(doc, NULL, "File\t%s {digest %s}", cell->imported.file, cell->imported.sha256);
+        say_tool(doc, "Imported by", campaign);
+        doc_close(doc);
         return;
     }
-    text_append(out, "<section><h4>Environment</h4><dl>\n");
-    append_readings(out, surroundings_of(cell), host, sizeof(host) / sizeof(host[0]));
-    append_extent(out, cell, "load.average_1min", "Load, 1 min, over the trials");
-    append_extent(out, cell, "load.memory_available", "Memory available");
-    append_extent(out, cell, "load.temperature", "Temperature");
-    append_growth(out, cell, "load.steal", "Time stolen by the hypervisor");
-    append_link(out, appendix, HTML_APPENDIX_HOST, cell, "Everything recorded");
-    html_tool(out, "Measured by", campaign);
-    text_append(out, "</dl>");
-    append_moving(out, cell);
-    text_append(out, "</section>");
+    say_readings(doc, surroundings_of(cell), host, sizeof(host) / sizeof(host[0]));
+    say_extent(doc, cell, "load.average_1min", "Load, 1 min, over the trials");
+    say_extent(doc, cell, "load.memory_available", "Memory available");
+    say_extent(doc, cell, "load.temperature", "Temperature");
+    say_growth(doc, cell, "load.steal", "Time stolen by the hypervisor");
+    say_link(doc, appendix, HTML_APPENDIX_HOST, cell, "Everything recorded");
+    say_tool(doc, "Measured by", campaign);
+    doc_close(doc);
+    say_moving(doc, cell);
 }
 
-void html_context(struct text *out, const struct view_cell *cell,
+void html_context(struct doc *doc, const struct view_cell *cell,
                   const struct view_campaign *campaign, const struct html_appendix *appendix)
 {
-    text_append(out, "<aside class=\"context\" aria-label=\"Context of this result\">"
-                     "<div class=\"sheets\">");
-    append_device(out, cell, appendix);
-    append_protocol(out, cell, appendix);
-    append_surroundings(out, cell, campaign, appendix);
-    text_append(out, "</div></aside>\n");
+    text_append(doc->out, "<aside class=\"context\" aria-label=\"Context of this result\">"
+                          "<div class=\"sheets\"><section>");
+    say_device(doc, cell, appendix);
+    text_append(doc->out, "</section>\n<section>");
+    say_protocol(doc, cell, appendix);
+    text_append(doc->out, "</section>\n<section>");
+    say_surroundings(doc, cell, campaign, appendix);
+    text_append(doc->out, "</section></div></aside>\n");
 }

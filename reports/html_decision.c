@@ -7,67 +7,46 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
+#include "reports/decision_document.h"
 #include "reports/decision_words.h"
 #include "reports/dossier_internal.h"
-#include "reports/escape.h"
 #include "reports/plot.h"
-#include "results/analysis/acceptance.h"
 
 #define OPTIONS_MAX 16
 
-/* Plain words of a decision, escaped. */
-static void append_words(struct text *out, struct text *words)
-{
-    escape_html_words(out, text_ok(words) ? words->data : "");
-    out->failed |= words->failed;
-    text_clear(words);
-}
-
 /* ---- loading ---- */
 
-/* columns: 0 created_utc_ns, 1 body, which is canonical and so has no line breaks */
-static void append_line(struct text *out, const struct dossier_row *row)
+static void append_body(struct doc *doc, const struct dossier_row *row)
 {
-    text_append_format(out, "[%lld,%s]\n", (long long)dossier_integer(row, 0),
-                       dossier_column(row, 1));
+    text_append_format(doc->out, "%s%s", doc->out->length > 1 ? "," : "", dossier_column(row, 0));
 }
 
 enum status html_decisions_load(struct store *store, const struct view *view, json_t **ret,
                                 struct error *err)
 {
-    struct text ids, lines;
+    AUTO_FREE char *ids = dossier_cells(view), *sql = NULL;
+    CLEANUP(text_finish) struct text bodies;
+    CLEANUP(doc_finish) struct doc doc = doc_new(&bodies, &doc_lines);
     size_t rows = 0;
-    char *sql = NULL, *rest = NULL, *line;
-    enum status status;
 
-    text_init(&ids);
-    text_init(&lines);
-    *ret = json_array();
-    for (size_t i = 0; i < view->cell_count; i++)
-        text_append_format(&ids, "%s%lld", i ? "," : "", (long long)view->cells[i].id);
-    if (text_ok(&ids))
+    text_init(&bodies);
+    if (ids)
         sql = text_format(
-            "SELECT k.created_utc_ns, k.body, max(k.id) FROM comparison k WHERE k.kind = 'decide' "
-            "AND EXISTS (SELECT 1 FROM json_each(k.body, '$.options') o JOIN cell c JOIN campaign "
-            "g ON g.id = c.campaign WHERE c.id IN (%s) AND json_extract(o.value, '$.result') = "
-            "substr(g.uid, 1, 8) || '/' || c.ordinal) GROUP BY json_extract(k.body, "
-            "'$.decision.decision') ORDER BY max(k.id) DESC",
-            ids.data);
-    status = sql ? dossier_each_row(&lines, store, view, sql, 0, append_line, &rows, err)
-                 : error_no_memory(err);
-    for (line = status == STATUS_OK && rows ? strtok_r(lines.data, "\n", &rest) : NULL; line;
-         line = strtok_r(NULL, "\n", &rest)) {
-        json_t *pair = json_loads(line, 0, NULL), *body = json_array_get(pair, 1);
-
-        json_object_set(body, "utc_ns", json_array_get(pair, 0));
-        json_array_append(*ret, body);
-        json_decref(pair);
-    }
-    free(sql);
-    text_finish(&ids);
-    text_finish(&lines);
-    return status;
+            "SELECT '{\"utc_ns\":' || k.created_utc_ns || ',' || substr(k.body, 2), max(k.id) FROM "
+            "comparison k WHERE k.kind = 'decide' AND EXISTS (SELECT 1 FROM json_each(k.body, "
+            "'$.options') o JOIN cell c JOIN campaign g ON g.id = c.campaign WHERE c.id IN (%s) "
+            "AND json_extract(o.value, '$.result') = substr(g.uid, 1, 8) || '/' || c.ordinal) "
+            "GROUP BY json_extract(k.body, '$.decision.decision') ORDER BY max(k.id) DESC",
+            ids);
+    if (!sql)
+        return error_no_memory(err);
+    text_append_char(&bodies, '[');
+    TRY(dossier_each_row(&doc, store, view, sql, 0, append_body, &rows, err));
+    text_append_char(&bodies, ']');
+    *ret = text_ok(&bodies) ? json_loads(bodies.data, 0, NULL) : NULL;
+    return *ret ? STATUS_OK : error_no_memory(err);
 }
 
 /* ---- the picture ---- */
@@ -250,299 +229,135 @@ void html_decision_picture(struct text *out, const json_t *body, const char *id)
 
 /* ---- words ---- */
 
-void html_decision_question(struct text *out, const json_t *body)
-{
-    struct text words;
-
-    text_init(&words);
-    decision_question_words(&words, body);
-    append_words(out, &words);
-    text_finish(&words);
-}
-
 /* At what cost, how sure, and what would change it; after the answer. */
-static void append_grounds(struct text *out, const json_t *body, struct text *words)
+static void say_grounds(struct doc *doc, const json_t *body)
 {
     const json_t *changes[DECISION_NEAREST];
 
-    if (decision_cost_words(words, body)) {
-        text_append(out, "<p><b>At what cost:</b> ");
-        append_words(out, words);
-        text_append(out, "</p>\n");
-    }
-    text_append(out, "<p><b>How sure:</b> ");
-    decision_sure_words(words, body);
-    append_words(out, words);
-    text_append(out, "</p>\n<p><b>What would change it</b>, ");
+    decision_grounds(doc, body);
     decision_nearest_changes(body, changes);
     if (!changes[0]) {
-        text_append(out, "by itself: no price, figure or limit, were it ten times as high or "
-                         "low.</p>\n");
+        doc_say(doc, NULL,
+                "{bold What would change it}, by itself: no price, figure or limit, were it ten "
+                "times as high or low.");
         return;
     }
-    text_append(out, "each by itself:</p>\n<ul>");
+    doc_say(doc, NULL, "{bold What would change it}, each by itself:");
+    doc_open(doc, DOC_LIST, NULL);
     for (size_t i = 0; i < DECISION_NEAREST && changes[i]; i++) {
-        text_append(out, "<li>");
-        decision_change_words(words, body, changes[i]);
-        append_words(out, words);
-        text_append(out, "</li>");
+        decision_change_words(&doc->block, body, changes[i]);
+        doc_end(doc, NULL);
     }
-    text_append(out, "</ul>\n");
+    doc_close(doc);
 }
 
-void html_decision_words(struct text *out, const json_t *body)
+void html_decision_words(struct doc *doc, const json_t *body)
 {
-    struct text words;
-
-    text_init(&words);
-    text_append(out, "<p class=\"short\">");
-    decision_answer_words(&words, body);
-    append_words(out, &words);
-    text_append(out, "</p>\n");
-    append_grounds(out, body, &words);
-    text_append(out, "<p><a href=\"#decision\">Each option, and all that would change the "
-                     "answer</a></p>\n");
-    text_finish(&words);
+    decision_answer_words(&doc->block, body);
+    doc_end(doc, "short");
+    say_grounds(doc, body);
+    doc_say(doc, NULL, "{link #decision Each option, and all that would change the answer}");
 }
 
 /* ---- in full ---- */
 
-static void append_heads(struct text *out, const json_t *body, struct text *words)
+/* Prices that count, folded. */
+static void say_prices(struct doc *doc, const json_t *body)
 {
-    const json_t *list = json_object_get(body, "figures"), *entry;
-    size_t i;
-
-    text_append(out, "<div class=\"scroll\"><table class=\"tight stacked\"><thead><tr><th "
-                     "scope=\"col\">Option</th><th scope=\"col\">Standing</th>");
-    json_array_foreach(list, i, entry)
-    {
-        text_append(out, "<th scope=\"col\" class=\"num\">");
-        decision_figure_name(words, entry);
-        append_words(out, words);
-        text_append_format(out, "<br><span class=\"soft\">%s</span></th>",
-                           !json_is_true(json_object_get(entry, "objective")) ? "required only"
-                           : !strcmp(member_text(entry, "better"), "lower")   ? "lower is better"
-                                                                              : "higher is better");
-    }
-    text_append(
-        out,
-        "<th scope=\"col\">Requirements<br><span class=\"soft\">margins of the worse bound</span>"
-        "</th></tr></thead><tbody>\n");
-}
-
-static void append_option(struct text *out, const json_t *body, const json_t *option,
-                          struct text *words)
-{
-    const json_t *required = json_object_get(json_object_get(body, "decision"), "requirements");
-    const json_t *entry;
-    size_t i;
-
-    text_append(out, "<tr><td><b>");
-    escape_html(out, member_text(option, "name"));
-    text_append(out, "</b><br><code>");
-    html_known(out, member_text(option, "result"));
-    text_append(out, "</code> <span class=\"soft\">");
-    html_known(out, member_string(option, "device"));
-    text_append(out, "</span></td><td data-name=\"standing\"><b>");
-    decision_spaced(out, member_text(option, "standing"));
-    text_append(out, "</b>");
-    json_array_foreach(json_object_get(option, "dominated_by"), i, entry)
-    {
-        text_append(out, i ? ", " : " by ");
-        escape_html(out, json_string_value(entry));
-    }
-    if (member_text(option, "reason")[0]) {
-        text_append(out, ": ");
-        escape_html(out, acceptance_reason_words(member_text(option, "reason")));
-    }
-    text_append(out, "</td>");
-    json_array_foreach(json_object_get(option, "figures"), i, entry)
-    {
-        const struct number_unit unit = decision_figure_unit(body, i);
-
-        text_append(out, "<td class=\"num\" data-name=\"");
-        decision_figure_name(words, json_array_get(json_object_get(body, "figures"), i));
-        append_words(out, words);
-        text_append(out, "\">");
-        decision_range_words(words, entry, &unit);
-        append_words(out, words);
-        text_append(out, "</td>");
-    }
-    text_append(out, "<td>");
-    json_array_foreach(json_object_get(option, "requirements"), i, entry)
-    {
-        text_append(out, i ? "<br>" : "");
-        decision_requirement_words(words, json_array_get(required, i));
-        text_append(words, ": ");
-        decision_met_words(words, entry);
-        append_words(out, words);
-    }
-    json_array_foreach(json_object_get(option, "peaks"), i, entry)
-    {
-        text_append(out, i || json_array_size(required) ? "<br>" : "");
-        decision_peak_words(words, json_object_get(body, "peaks"), entry);
-        append_words(out, words);
-    }
-    text_append(out, "</td></tr>\n");
-}
-
-/* A list of lines in words, folded. */
-static void append_list(struct text *out, const json_t *body, const char *member,
-                        const char *summary,
-                        void (*say)(struct text *, const json_t *, const json_t *),
-                        struct text *words)
-{
-    const json_t *list = json_object_get(body, member), *entry;
-    size_t i;
-
-    if (json_array_size(list) == 0)
-        return;
-    text_append_format(out, "<details><summary>%zu %s</summary><ul>", json_array_size(list),
-                       summary);
-    json_array_foreach(list, i, entry)
-    {
-        text_append(out, "<li>");
-        say(words, body, entry);
-        append_words(out, words);
-        text_append(out, "</li>");
-    }
-    text_append(out, "</ul></details>\n");
-}
-
-static void say_note(struct text *out, const json_t *body, const json_t *note)
-{
-    (void)body;
-    decision_note_words(out, note);
-}
-
-static void append_prices(struct text *out, const json_t *body)
-{
+    static const struct doc_column columns[] = {
+        {"Line", 0}, {"Item", 0}, {"Kind", 0}, {"Amount", DOC_NUMBER}, {"Source", 0}};
     const json_t *prices = json_object_get(body, "prices"), *row;
     size_t i;
 
     if (!json_is_object(prices))
         return;
-    text_append(out,
-                "<details><summary>The prices that count</summary><div class=\"scroll\"><table "
-                "class=\"tight\"><thead><tr><th scope=\"col\">Line</th><th scope=\"col\">Item"
-                "</th><th scope=\"col\">Kind</th><th scope=\"col\" class=\"num\">Amount</th>"
-                "<th scope=\"col\">Source</th></tr></thead><tbody>\n");
+    doc_add(doc, "The prices that count");
+    doc_open(doc, DOC_FOLD, NULL);
+    doc_table(doc, "tight", columns, sizeof(columns) / sizeof(*columns));
     json_array_foreach(json_object_get(prices, "rows"), i, row)
     {
-        text_append_format(out, "<tr><td>%lld</td><td>",
-                           (long long)json_integer_value(json_object_get(row, "line")));
-        escape_html(out, member_text(row, "item"));
-        text_append(out, "</td><td>");
-        escape_html(out, member_text(row, "kind"));
-        text_append(out, "</td><td class=\"num\">");
-        if (!strcmp(member_text(row, "confidential"), "yes")) {
-            text_append(out, "confidential");
-        } else {
-            text_append_format(out, "%.10g ", member_number(row, "amount"));
-            escape_html(out, member_text(row, "currency"));
-            text_append(out, " per ");
-            escape_html(out, !strcmp(member_text(row, "unit"), "each") ? "piece"
-                                                                       : member_text(row, "unit"));
-        }
-        text_append(out, "</td><td>");
-        html_known(out, member_string(row, "source"));
-        text_append(out, "</td></tr>\n");
+        const char *unit = member_text(row, "unit");
+
+        doc_add(doc, "%lld\t%s\t%s\t", (long long)json_integer_value(json_object_get(row, "line")),
+                member_text(row, "item"), member_text(row, "kind"));
+        if (!strcmp(member_text(row, "confidential"), "yes"))
+            doc_add(doc, "confidential");
+        else
+            doc_add(doc, "%.10g %s per %s", member_number(row, "amount"),
+                    member_text(row, "currency"), !strcmp(unit, "each") ? "piece" : unit);
+        doc_say(doc, NULL, "\t%s", member_string(row, "source"));
     }
-    text_append(out, "</tbody></table></div></details>\n");
+    doc_close(doc);
+    doc_close(doc);
 }
 
-static void append_sheet(struct text *out, const char *name, const json_t *sheet)
-{
-    if (!json_is_object(sheet))
-        return;
-    text_append_format(out, ", %s ", name);
-    html_digest(out, member_text(sheet, "sha256"));
-}
-
-static void append_answer(struct text *out, const json_t *body, struct text *words)
+static void say_answer(struct doc *doc, const json_t *body)
 {
     const json_t *decision = json_object_get(body, "decision");
     const struct view_count at = {true, json_integer_value(json_object_get(body, "utc_ns"))};
     const char *verdict = member_text(body, "verdict");
 
-    text_append_format(out, "<div class=\"decision %s\"><p>",
-                       !strcmp(verdict, "none")   ? "bad"
-                       : !strcmp(verdict, "open") ? "care"
-                                                  : "good");
-    html_decision_question(out, body);
-    text_append_format(out, "</p>\n<p class=\"answer\"><b>%s</b> <span class=\"soft\">decision ",
-                       !strcmp(verdict, "decided")     ? "Decided"
-                       : !strcmp(verdict, "trade_off") ? "No single answer"
-                       : !strcmp(verdict, "open")      ? "Open"
-                                                       : "None");
-    escape_html(out, member_text(decision, "decision"));
-    text_append_format(out, " version %lld, ",
-                       (long long)json_integer_value(json_object_get(decision, "version")));
-    html_time(out, &at, " UTC");
-    text_append(out, "</span></p>\n<p>");
-    decision_answer_words(words, body);
-    append_words(out, words);
-    text_append(out, "</p>");
+    doc_open(doc, DOC_GROUP,
+             !strcmp(verdict, "none")   ? "decision bad"
+             : !strcmp(verdict, "open") ? "decision care"
+                                        : "decision good");
+    decision_question_words(&doc->block, body);
+    doc_end(doc, NULL);
+    doc_add(doc, "{bold %s} {soft decision %s version %lld, ",
+            !strcmp(verdict, "decided")     ? "Decided"
+            : !strcmp(verdict, "trade_off") ? "No single answer"
+            : !strcmp(verdict, "open")      ? "Open"
+                                            : "None",
+            member_text(decision, "decision"),
+            (long long)json_integer_value(json_object_get(decision, "version")));
+    phrase_time(&doc->block, &at);
+    doc_say(doc, "answer", "}");
+    decision_answer_words(&doc->block, body);
+    doc_end(doc, NULL);
 }
 
-void html_decision_in_short(struct text *out, const json_t *body)
+void html_decision_in_short(struct doc *doc, const json_t *body)
 {
-    struct text words;
-
-    text_init(&words);
-    append_answer(out, body, &words);
-    append_grounds(out, body, &words);
-    text_append(out, "<p class=\"soft\"><a href=\"#decision\">Each option</a></p></div>\n");
-    text_finish(&words);
+    say_answer(doc, body);
+    say_grounds(doc, body);
+    doc_say(doc, "soft", "{link #decision Each option}");
+    doc_close(doc);
 }
 
-static void append_decision(struct text *out, const json_t *body, const char *picture,
-                            struct text *words)
+static void say_decision(struct doc *doc, const json_t *body, const char *picture)
 {
-    const json_t *option;
-    size_t i;
+    const json_t *prices = json_object_get(body, "prices"), *peaks = json_object_get(body, "peaks");
 
-    append_answer(out, body, words);
-    text_append(out, "</div>\n");
+    say_answer(doc, body);
+    doc_close(doc);
     if (picture)
-        html_decision_picture(out, body, picture);
-    append_heads(out, body, words);
-    json_array_foreach(json_object_get(body, "options"), i, option)
-        append_option(out, body, option, words);
-    text_append(out, "</tbody></table></div>\n");
-    append_list(out, body, "changes", "single changes that would give another answer",
-                decision_change_words, words);
-    append_prices(out, body);
-    append_list(out, body, "notes", "notes", say_note, words);
-    text_append(out, "<p class=\"soft\">Declaration ");
-    html_digest(out, member_text(body, "decision_sha256"));
-    append_sheet(out, "prices", json_object_get(body, "prices"));
-    append_sheet(out, "declared peaks", json_object_get(body, "peaks"));
-    text_append(out, "</p>\n");
+        html_decision_picture(doc->out, body, picture);
+    decision_options(doc, body);
+    decision_changes(doc, body);
+    say_prices(doc, body);
+    decision_notes(doc, body);
+    doc_add(doc, "Declaration {digest %s}", member_string(body, "decision_sha256"));
+    if (json_is_object(prices))
+        doc_add(doc, ", prices {digest %s}", member_string(prices, "sha256"));
+    if (json_is_object(peaks))
+        doc_add(doc, ", declared peaks {digest %s}", member_string(peaks, "sha256"));
+    doc_end(doc, "soft");
 }
 
-void html_decisions(struct text *out, const json_t *bodies, const char *heading, bool first_drawn)
+void html_decisions(struct doc *doc, const json_t *bodies, bool first_drawn)
 {
-    struct text words;
     const json_t *body;
     char id[32];
     size_t i;
 
-    if (json_array_size(bodies) == 0)
-        return;
-    text_init(&words);
-    text_append(out, heading);
-    text_append(out,
-                "<p>The newest recorded answer to each decision. An option is dominated where "
-                "another that meets all requirements is no worse in every objective and better in "
-                "one, for every value within the intervals and beyond the decision's margin; where "
-                "that can be shown neither way, "
-                "the two are not separable. No weights are put on objectives.</p>\n");
+    doc_say(doc, NULL,
+            "The newest recorded answer to each decision. An option is dominated where another "
+            "that meets all requirements is no worse in every objective and better in one, for "
+            "every value within the intervals and beyond the decision's margin; where that can be "
+            "shown neither way, the two are not separable. No weights are put on objectives.");
     json_array_foreach(bodies, i, body)
     {
         snprintf(id, sizeof(id), "decision-%zu", i + 1);
-        append_decision(out, body, i == 0 && first_drawn ? NULL : id, &words);
+        say_decision(doc, body, i == 0 && first_drawn ? NULL : id);
     }
-    out->failed |= words.failed;
-    text_finish(&words);
 }

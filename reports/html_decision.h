@@ -13,16 +13,14 @@
 enum status html_decisions_load(struct store *store, const struct view *view, json_t **ret,
                                 struct error *err);
 
-/* For the first screen: what was asked; the answer and how sure it is; a picture. */
-void html_decision_question(struct text *out, const json_t *body);
-void html_decision_words(struct text *out, const json_t *body);
+/* For the first screen: the answer and how sure it is; a picture. */
+void html_decision_words(struct doc *doc, const json_t *body);
 void html_decision_picture(struct text *out, const json_t *body, const char *id);
 
 /* For the first page of a dossier: question, answer, how sure. */
-void html_decision_in_short(struct text *out, const json_t *body);
+void html_decision_in_short(struct doc *doc, const json_t *body);
 
-/* The heading, and each in full; nothing where there are none. `first_drawn`: the first one has its
- * picture elsewhere on the page. */
-void html_decisions(struct text *out, const json_t *bodies, const char *heading, bool first_drawn);
+/* Each in full. `first_drawn`: the first one has its picture elsewhere on the page. */
+void html_decisions(struct doc *doc, const json_t *bodies, bool first_drawn);
 
 #endif

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "reports/escape.h"
+#include "harness/core/cleanup.h"
+#include "reports/decision_words.h"
 #include "reports/html_decision.h"
 #include "reports/html_pictures.h"
 
@@ -51,9 +52,9 @@ static void append_one_or_count(struct text *out, const struct view *view,
     const char *first = first_of(view, text, &count);
 
     if (count > 1)
-        text_append_format(out, "%zu %s", count, many);
+        doc_phrase(out, "%zu %s", count, many);
     else
-        escape_html_short(out, first ? first : "what is not recorded", 80);
+        doc_phrase(out, "%.80s", first ? first : "what is not recorded");
 }
 
 /* Arms of a matrix have names, which are what was set, and the first is the base; else a and b. */
@@ -61,13 +62,14 @@ static void append_arms(struct text *out, const struct view *view)
 {
     const struct view_cell *base = NULL;
     bool is_version = true, has_driver = false, has_worker = false, crossed;
+    AUTO_FREE char *what = NULL;
     size_t stem;
 
     for (size_t i = 0; i < view->cell_count; ++i)
         if (view->cells[i].arm && (!base || view->cells[i].ordinal.value < base->ordinal.value))
             base = &view->cells[i];
     if (view->campaign_count != 1 || !base || strlen(base->arm) < 2) {
-        text_append(out, "Does b differ from a: ");
+        doc_phrase(out, "Does b differ from a: ");
         return;
     }
     crossed = strstr(base->arm, ", ") != NULL;
@@ -80,19 +82,14 @@ static void append_arms(struct text *out, const struct view *view)
         has_worker |= json_is_object(json_object_get(cell->root, "worker"));
     }
     is_version = is_version && !crossed && base->arm[stem - 1] == '@';
-    text_append(out, "Which ");
-    if (is_version) {
-        text_append(out, "version of ");
-        escape_html_bytes(out, base->arm, stem - 1);
-    } else {
-        text_append(out, crossed      ? "setting"
-                         : has_driver ? "driver"
-                         : has_worker ? "worker"
-                                      : "setting");
-    }
-    text_append(out, " differs from ");
-    escape_html_short(out, base->arm + (is_version ? stem : 0), 40);
-    text_append(out, ": ");
+    what = is_version ? text_format("version of %.*s", (int)stem - 1, base->arm) : NULL;
+    doc_phrase(out, "Which %s differs from %.40s: ",
+               what         ? what
+               : crossed    ? "setting"
+               : has_driver ? "driver"
+               : has_worker ? "worker"
+                            : "setting",
+               base->arm + (is_version ? stem : 0));
 }
 
 /* Each question once, of all plans that state one; else what the plan amounts to. */
@@ -102,7 +99,6 @@ static void append_question(struct text *out, const struct view *view,
     bool asked = false;
     size_t workloads;
 
-    text_append(out, "<h1 class=\"wrap\">");
     for (size_t i = 0; i < view->campaign_count; ++i) {
         const char *question = view->campaigns[i].question;
         bool again = question == NULL;
@@ -111,22 +107,20 @@ static void append_question(struct text *out, const struct view *view,
             again = is_same(view->campaigns[k].question, question);
         if (again)
             continue;
-        text_append(out, asked ? "<br>" : "");
-        escape_html(out, question);
+        doc_phrase(out, asked ? "\n%s" : "%s", question);
         asked = true;
     }
-    if (!asked) {
-        first_of(view, workload_of, &workloads);
-        if (pairs->count > 0)
-            append_arms(out, view);
-        else
-            text_append(out, workloads > 1 ? "How fast are " : "How fast is ");
-        append_one_or_count(out, view, workload_of, "workloads");
-        text_append(out, " on ");
-        append_one_or_count(out, view, device_of, "devices");
-        text_append(out, "?");
-    }
-    text_append(out, "</h1>\n");
+    if (asked)
+        return;
+    first_of(view, workload_of, &workloads);
+    if (pairs->count > 0)
+        append_arms(out, view);
+    else
+        doc_phrase(out, workloads > 1 ? "How fast are " : "How fast is ");
+    append_one_or_count(out, view, workload_of, "workloads");
+    doc_phrase(out, " on ");
+    append_one_or_count(out, view, device_of, "devices");
+    doc_phrase(out, "?");
 }
 
 /* What the cells amount to; the sum is all of them. */
@@ -174,71 +168,53 @@ static struct tally tally_of(const struct view *view)
     return tally;
 }
 
-static void append_share(struct text *out, size_t count, const char *words, const char **before)
-{
-    if (count == 0)
-        return;
-    text_append_format(out, "%s%zu %s", *before, count, words);
-    *before = ", ";
-}
-
-static void append_answer_of_one(struct text *out, const struct view_cell *cell)
+static void say_answer_of_one(struct doc *doc, const struct view_cell *cell)
 {
     enum metric_id id = METRIC_ITERATION_TIME;
+    AUTO_FREE char *anchor = phrase_result_id(cell), *words = html_cell_words(cell, false);
     struct view_figure figure;
 
-    html_cell_name(out, cell);
-    if (!view_figure_of(id, view_headline(cell, &id), &figure)) {
-        text_append_format(out, ": %s, ", view_no_value_label(cell));
-        escape_html(out, view_no_value_reason(cell));
-        text_append_char(out, '.');
-        return;
-    }
-    text_append_format(out, ": %s", figure.marked ? "an indication of " : "");
-    escape_html(out, figure.value);
-    text_append_char(out, '.');
+    doc_add(doc, "{link #%s %.120s}", anchor, words);
+    if (view_figure_of(id, view_headline(cell, &id), &figure))
+        doc_say(doc, "short", ": %s%s.", figure.marked ? "an indication of " : "", figure.value);
+    else
+        doc_say(doc, "short", ": %s, %s.", view_no_value_label(cell), view_no_value_reason(cell));
 }
 
-static void append_answer(struct text *out, const struct view *view, const struct tally *tally)
+static void say_answer(struct doc *doc, const struct view *view, const struct tally *tally)
 {
+    const struct {
+        size_t count;
+        const char *words;
+    } shares[] = {{tally->settled, "hold as they stand"},
+                  {tally->open, "without a proven steady state"},
+                  {tally->marked, "only indicate a level (in parentheses)"},
+                  {tally->imported, "come from another program"},
+                  {tally->unsupported, "asked for what the device does not support"},
+                  {tally->none, "came to no value"}};
     const char *before = ": ";
 
-    text_append(out, "<p class=\"short\">");
     if (view->cell_count == 1) {
-        append_answer_of_one(out, &view->cells[0]);
-    } else {
-        text_append_format(out, "%zu results", view->cell_count);
-        append_share(out, tally->settled, "hold as they stand", &before);
-        append_share(out, tally->open, "without a proven steady state", &before);
-        append_share(out, tally->marked, "only indicate a level (in parentheses)", &before);
-        append_share(out, tally->imported, "come from another program", &before);
-        append_share(out, tally->unsupported, "asked for what the device does not support",
-                     &before);
-        append_share(out, tally->none, "came to no value", &before);
-        text_append_char(out, '.');
+        say_answer_of_one(doc, &view->cells[0]);
+        return;
     }
-    text_append(out, "</p>\n");
+    doc_add(doc, "%zu results", view->cell_count);
+    for (size_t i = 0; i < sizeof(shares) / sizeof(*shares); ++i) {
+        if (shares[i].count == 0)
+            continue;
+        doc_add(doc, "%s%zu %s", before, shares[i].count, shares[i].words);
+        before = ", ";
+    }
+    doc_say(doc, "short", ".");
 }
 
-static void append_certainty(struct text *out, const struct view *view, const struct tally *tally)
+/* "95 % intervals of ±1.2 % to ±3 %" */
+static void append_intervals(struct text *out, const struct view *view, const struct tally *tally)
 {
-    static const char *const names[] = {[METRIC_GRADE_A] = "A",
-                                        [METRIC_GRADE_B] = "B",
-                                        [METRIC_GRADE_C] = "C",
-                                        [METRIC_GRADE_D] = "D"};
     char least[NUMBER_SIZE], most[NUMBER_SIZE];
     enum metric_id id = METRIC_ITERATION_TIME;
     struct view_figure figure;
-    const char *before = "";
 
-    text_append(out, "<p><b>How sure:</b> ");
-    if (tally->intervals == 0) {
-        text_append(out, tally->settled + tally->marked + tally->imported > 0
-                             ? "no value here has an interval, so nothing says how far it would "
-                               "move if it was measured again.</p>\n"
-                             : "nothing was measured to its end.</p>\n");
-        return;
-    }
     number_format_percent(tally->least, least);
     /* Such a width tells no more than that nothing is known. */
     if (tally->most > 1)
@@ -246,96 +222,99 @@ static void append_certainty(struct text *out, const struct view *view, const st
     else
         number_format_percent(tally->most, most);
     if (tally->confidence > 0)
-        text_append_format(out, "%.4g %% ", 100 * tally->confidence);
+        doc_phrase(out, "%.4g %% ", 100 * tally->confidence);
     if (view->cell_count == 1) {
         view_figure_of(id, view_headline(&view->cells[0], &id), &figure);
-        text_append(out, "interval from ");
-        escape_html(out, figure.ends);
+        doc_phrase(out, "interval from %s", figure.ends);
     } else if (tally->intervals == 1) {
-        text_append_format(out, "interval of %s%s", tally->most > 1 ? "" : "±", most);
+        doc_phrase(out, "interval of %s%s", tally->most > 1 ? "" : "±", most);
     } else {
-        text_append_format(out, "intervals of ±%s to %s%s", least, tally->most > 1 ? "" : "±",
-                           most);
+        doc_phrase(out, "intervals of ±%s to %s%s", least, tally->most > 1 ? "" : "±", most);
     }
-    if (tally->intervals < tally->settled + tally->marked + tally->imported)
-        text_append_format(out, " (%zu of %zu values have one)", tally->intervals,
-                           tally->settled + tally->marked + tally->imported);
-    text_append(out, view->cell_count == 1 ? "; grade " : "; grades ");
+}
+
+static void say_certainty(struct doc *doc, const struct view *view, const struct tally *tally)
+{
+    static const char *const names[] = {[METRIC_GRADE_A] = "A",
+                                        [METRIC_GRADE_B] = "B",
+                                        [METRIC_GRADE_C] = "C",
+                                        [METRIC_GRADE_D] = "D"};
+    const size_t values = tally->settled + tally->marked + tally->imported;
+    const char *before = "";
+
+    doc_add(doc, "{bold How sure:} ");
+    if (tally->intervals == 0) {
+        doc_say(doc, NULL,
+                values > 0 ? "no value here has an interval, so nothing says how far it "
+                             "would move if it was measured again."
+                           : "nothing was measured to its end.");
+        return;
+    }
+    append_intervals(&doc->block, view, tally);
+    if (tally->intervals < values)
+        doc_add(doc, " (%zu of %zu values have one)", tally->intervals, values);
+    doc_add(doc, view->cell_count == 1 ? "; grade " : "; grades ");
     for (int grade = METRIC_GRADE_A; grade <= METRIC_GRADE_D; ++grade) {
         if (tally->grades[grade] == 0)
             continue;
-        text_append(out, before);
+        doc_add(doc, "%s", before);
         if (view->cell_count > 1)
-            text_append_format(out, "%zu ", tally->grades[grade]);
-        text_append_format(out, "%s (%s)", names[grade],
-                           metric_grade_label((enum metric_grade)grade));
+            doc_add(doc, "%zu ", tally->grades[grade]);
+        doc_add(doc, "%s (%s)", names[grade], metric_grade_label((enum metric_grade)grade));
         before = ", ";
     }
-    text_append(out, ".</p>\n");
-}
-
-static void append_contention(struct text *out, const struct view *view, struct text *words)
-{
-    text_clear(words);
-    if (view_contention(view, words))
-        text_append_format(out, "<div class=\"note\"><p>%s.</p></div>\n", words->data);
+    doc_say(doc, NULL, ".");
 }
 
 /* What invalidates the figures, or limits them, comes with them. */
-static void append_limits(struct text *out, const struct view *view)
+static void say_limits(struct doc *doc, const struct view *view)
 {
+    CLEANUP(text_finish) struct text words;
     bool simulated = false;
-    struct text words;
 
     text_init(&words);
     for (size_t i = 0; i < view->cell_count; ++i)
         simulated = simulated || view->cells[i].device.simulated;
     if (simulated)
-        text_append(
-            out,
-            "<div class=\"note stop\"><p><b>Some devices are simulated.</b> Their results test "
-            "this tool and say nothing of any hardware; they are not for publication."
-            "</p></div>\n");
-    if (view_closing_words(view, &words)) {
-        text_append(out, "<div class=\"note\"><p>");
-        escape_html_words(out, words.data);
-        text_append(out, "</p></div>\n");
-    }
+        doc_note(doc, "note stop",
+                 "{bold Some devices are simulated.} Their results test this tool and say nothing "
+                 "of any hardware; they are not for publication.");
+    if (view_closing_words(view, &words))
+        doc_note(doc, "note", "%s", words.data);
     text_clear(&words);
-    append_contention(out, view, &words);
-    out->failed = out->failed || words.failed;
-    text_finish(&words);
+    if (view_contention(view, &words))
+        doc_note(doc, "note", "%s.", words.data);
+    doc->out->failed = doc->out->failed || words.failed;
 }
 
-void html_first(struct text *out, const struct view *view, const struct html_pairs *pairs,
+void html_first(struct doc *doc, const struct view *view, const struct html_pairs *pairs,
                 const json_t *decision)
 {
     const struct tally tally = tally_of(view);
+    struct text *out = doc->out;
 
-    text_append(out,
-                "<header class=\"masthead\"><p class=\"eyebrow\">assay benchmark report</p>\n");
-    if (decision) {
-        text_append(out, "<h1 class=\"wrap\">");
-        html_decision_question(out, decision);
-        text_append(out, "</h1>\n");
-    } else {
-        append_question(out, view, pairs);
-    }
+    text_append(out, "<header class=\"masthead\">");
+    doc_say(doc, "eyebrow", "assay benchmark report");
+    if (decision)
+        decision_question_words(&doc->block, decision);
+    else
+        append_question(&doc->block, view, pairs);
+    doc_end_heading(doc, 1, NULL);
     text_append(out, "<div class=\"first\"><div class=\"words\">\n");
     if (decision) {
-        html_decision_words(out, decision);
+        html_decision_words(doc, decision);
     } else if (pairs->count > 0) {
-        html_pairs_words(out, view, pairs);
+        html_pairs_words(doc, view, pairs);
     } else {
-        append_answer(out, view, &tally);
-        append_certainty(out, view, &tally);
+        say_answer(doc, view, &tally);
+        say_certainty(doc, view, &tally);
     }
-    append_limits(out, view);
+    say_limits(doc, view);
     text_append(out, "</div>\n");
     if (decision)
         html_decision_picture(out, decision, "decision-1");
     else if (pairs->count > 0)
-        html_pairs_picture(out, view, pairs);
+        html_pairs_picture(doc, view, pairs);
     else
         html_forest(out, view);
     text_append(out, "</div></header>\n");

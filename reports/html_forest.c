@@ -11,20 +11,6 @@
 #define ROWS_MAX 30      /* of one picture, so that it fits a sheet of paper */
 #define DECADES_FROM 20. /* largest over smallest from which an axis is logarithmic */
 
-void html_cell_name(struct text *out, const struct view_cell *cell)
-{
-    char *words = html_cell_words(cell, false);
-
-    text_append(out, "<a href=\"#");
-    html_result_id(out, cell);
-    text_append(out, "\">");
-    if (words)
-        escape_html_short(out, words, 120);
-    text_append(out, "</a>");
-    out->failed = out->failed || !words;
-    free(words);
-}
-
 char *html_cell_words(const struct view_cell *cell, bool with_device)
 {
     struct text words;

@@ -1,11 +1,12 @@
 /* Results over time: those of the same work, device and protocol that the database has, too. */
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/core/member.h"
-#include "reports/escape.h"
+#include "reports/comparison_words.h"
 #include "reports/html_pictures.h"
 #include "reports/plot.h"
 #include "results/analysis/history.h"
@@ -26,46 +27,32 @@ static bool is_on_page(const struct view *view, const json_t *results)
     return false;
 }
 
-static void append_list(struct text *out, const json_t *list)
+static void say_words(struct doc *doc, const json_t *series)
 {
-    size_t i;
-    json_t *entry;
-
-    json_array_foreach(list, i, entry)
-    {
-        text_append(out, i ? "; " : "");
-        escape_html(out, json_string_value(entry));
-    }
-}
-
-static void append_words(struct text *out, const json_t *series)
-{
-    const json_t *stale = json_object_get(series, "stale");
+    const json_t *stale = json_object_get(series, "stale"), *stack;
     size_t i;
     json_t *change;
 
-    text_append(out, "<p class=\"soft\"><small>");
     if (!strcmp(member_text(series, "kind"), "too_few"))
-        text_append(out, "Too few results to look for changes. ");
+        doc_add(doc, "Too few results to look for changes. ");
     else if (!strcmp(member_text(series, "kind"), "constant"))
-        text_append(out, "No change (at most 5 % of constant histories show one). ");
+        doc_add(doc, "No change (at most 5 %% of constant histories show one). ");
     json_array_foreach(json_object_get(series, "changes"), i, change)
     {
-        text_append_format(
-            out, "%+.2f %% between %s and %s: ", 100 * (member_number(change, "ratio") - 1),
-            member_text(change, "before"), member_text(change, "after"));
-        if (json_array_size(json_object_get(change, "stack")) == 0)
-            text_append(out, "nothing recorded of the stack differs");
-        append_list(out, json_object_get(change, "stack"));
-        text_append(out, ". ");
+        stack = json_object_get(change, "stack");
+        doc_add(doc, "%+.2f %% between %s and %s: %s", 100 * (member_number(change, "ratio") - 1),
+                member_text(change, "before"), member_text(change, "after"),
+                json_array_size(stack) ? "" : "nothing recorded of the stack differs");
+        comparison_names_words(&doc->block, stack, SIZE_MAX);
+        doc_add(doc, ". ");
     }
     if (json_is_object(stale)) {
-        text_append_format(out, "Measured before the stack of this device changed (%s: ",
-                           member_text(stale, "result"));
-        append_list(out, json_object_get(stale, "stack"));
-        text_append(out, ").");
+        doc_add(doc, "Measured before the stack of this device changed (%s: ",
+                member_text(stale, "result"));
+        comparison_names_words(&doc->block, json_object_get(stale, "stack"), SIZE_MAX);
+        doc_add(doc, ").");
     }
-    text_append(out, "</small></p>\n");
+    doc_end(doc, "soft small");
 }
 
 /* The results in their order, and an upright line where a change lies. */
@@ -124,14 +111,15 @@ static void append_plot(struct text *out, const json_t *series, size_t n)
 }
 
 /* The series of one workload that have a result of the page; `drawn` counts them. */
-static enum status append_workload(struct text *out, struct store *store, const struct view *view,
-                                   const char *workload, size_t *drawn, struct error *err)
+static enum status say_workload(struct doc *doc, struct store *store, const struct view *view,
+                                const char *workload, size_t *drawn, struct error *err)
 {
     const struct store_filter filter = {.workload = workload, .hide_archived = true};
-    json_t *all = NULL, *series;
+    json_auto_t *all = NULL;
+    json_t *series;
     size_t i;
-    enum status status = history_make(store, &filter, &all, err);
 
+    TRY(history_make(store, &filter, &all, err));
     json_array_foreach(all, i, series)
     {
         const json_t *results = json_object_get(series, "results");
@@ -139,21 +127,18 @@ static enum status append_workload(struct text *out, struct store *store, const 
         if (json_array_size(results) < RESULTS_LEAST || !is_on_page(view, results))
             continue;
         if ((*drawn)++ == 0)
-            text_append(out, "<h2 id=\"history\">History</h2>\n");
-        text_append(out, "<section class=\"picture\"><h3>");
-        escape_html_short(out, member_text(series, "workload"), 64);
-        text_append_format(out, " %s <span class=\"soft\">", member_text(series, "precision"));
-        escape_html_short(out, member_text(series, "device"), 60);
-        text_append(out, "</span></h3>\n");
-        append_plot(out, series, *drawn);
-        append_words(out, series);
-        text_append(out, "</section>\n");
+            doc_heading(doc, 2, "history", "History");
+        doc_open(doc, DOC_GROUP, "picture");
+        doc_heading(doc, 3, NULL, "%.64s %s {soft %.60s}", member_text(series, "workload"),
+                    member_text(series, "precision"), member_text(series, "device"));
+        append_plot(doc->out, series, *drawn);
+        say_words(doc, series);
+        doc_close(doc);
     }
-    json_decref(all);
-    return status;
+    return STATUS_OK;
 }
 
-enum status html_history(struct text *out, struct store *store, const struct view *view,
+enum status html_history(struct doc *doc, struct store *store, const struct view *view,
                          struct error *err)
 {
     size_t drawn = 0;
@@ -165,7 +150,7 @@ enum status html_history(struct text *out, struct store *store, const struct vie
         for (size_t k = 0; k < i && !seen; k++)
             seen = view->cells[k].workload && !strcmp(view->cells[k].workload, workload);
         if (!seen)
-            TRY(append_workload(out, store, view, workload, &drawn, err));
+            TRY(say_workload(doc, store, view, workload, &drawn, err));
     }
     return STATUS_OK;
 }

@@ -3,6 +3,7 @@
 #define ASSAY_REPORTS_HTML_INTERNAL_H
 
 #include "reports/chart.h"
+#include "reports/doc.h"
 #include "reports/html.h"
 #include "harness/core/number.h"
 #include "reports/view.h"
@@ -19,29 +20,27 @@ void html_page_begin(struct text *out, const char *class_name, const char *title
 
 /* id of a result's article: "r-9f2c41aa-3". */
 void html_result_id(struct text *out, const struct view_cell *cell);
-/* "triad fp32, batch 1, arm b (driver=...)" */
-void html_cell_title(struct text *out, const struct view_cell *cell);
 /*
- * The title of a result ("9f2c41aa/3"), linked to where it stands; its id where the view does not
- * have it, and behind the title where another result of the view has the same.
+ * Phrases (doc.h): the title of a result ("9f2c41aa/3"), linked to where it stands; its id where
+ * the view does not have it, and behind the title where another result of the view has the same.
  */
-void html_result(struct text *out, const struct view *view, const char *result);
-/* "sha256:" and the first 12 digits, the whole in a title. "not recorded" for NULL. */
-void html_digest(struct text *out, const char *digest);
+void phrase_result(struct text *out, const struct view *view, const char *result);
+/* "triad fp32, batch 1, arm b (driver=...)" */
+void phrase_title(struct text *out, const struct view_cell *cell);
+/* "2026-11-20 15:52:01 UTC", or "not recorded". */
+void phrase_time(struct text *out, const struct view_count *utc_ns);
+/* "assay", its version and digest. */
+void phrase_tool(struct text *out, const struct view_campaign *campaign);
 /* A value, or its status and reason; never blank. NULL: "not recorded". */
-void html_reading(struct text *out, const struct reading *reading);
-/* Value of a reading as plain text, units made readable; empty when it has none. */
-void html_reading_value(struct text *out, const struct reading *reading);
-void html_reading_table(struct text *out, const char *caption, const struct reading_list *readings);
-/* "2026-11-20 15:52:01" and `suffix`, or "not recorded". */
-void html_time(struct text *out, const struct view_count *utc_ns, const char *suffix);
+void phrase_reading(struct text *out, const struct reading *reading);
+/* The id of a result's article: "r-9f2c41aa-3"; heap, NULL: out of memory. */
+char *phrase_result_id(const struct view_cell *cell);
+/* The value of a reading alone, its unit made readable; empty when it has none. */
+void phrase_reading_value(struct text *out, const struct reading *reading);
+/* A table of readings, with their sources. */
+void html_reading_table(struct doc *doc, const char *caption, const struct reading_list *readings);
 /* Escaped text, or "not recorded". */
 void html_known(struct text *out, const char *string);
-/* <div><dt>label</dt><dd> ... the caller adds the value and html_fact_end. */
-void html_fact_begin(struct text *out, const char *label);
-void html_fact_end(struct text *out);
-/* A fact: assay, its version and digest. */
-void html_tool(struct text *out, const char *label, const struct view_campaign *campaign);
 /* Same status and value (text, number, reason); source and method do not count. */
 bool html_reading_equal(const struct reading *a, const struct reading *b);
 /* Declared JSON, indented, in a collapsed <details>. */
@@ -81,14 +80,14 @@ void html_appendix_collect(struct html_appendix *appendix, const struct view_cel
 /* The numbers (from 1) of the sections of `kind` that the cell uses; returns how many. */
 size_t html_appendix_of(const struct html_appendix *appendix, enum html_appendix_kind kind,
                         const struct view_cell *cell, size_t *ret, size_t capacity);
-/* Links to those sections: "Stack 1, Stack 2". False (and nothing) when there is none. */
+/* Phrases: links to those sections, "Stack 1, Stack 2". False (and nothing) when there is none. */
 bool html_appendix_links(struct text *out, const struct html_appendix *appendix,
                          enum html_appendix_kind kind, const struct view_cell *cell);
 void html_appendix_write(struct text *out, const struct html_appendix *appendix);
 
 /* ---- html_table.c ---- */
 
-void html_results(struct text *out, const struct view *view);
+void html_results(struct doc *doc, const struct view *view);
 /* ---- html_charts.c ---- */
 
 /* What is loaded of one attempt. */
@@ -113,10 +112,10 @@ enum status html_charts(struct text *out, struct store *store, const struct view
 
 /* ---- html_doctor.c: what was found wrong with the machine before the trials ---- */
 
-void html_doctor(struct text *out, const struct view *view);
+void html_doctor(struct doc *doc, const struct view *view);
 
 /* Output of lscpu, nvidia-smi and the like at that time: name, status, size and digest. */
-void html_dumps(struct text *out, const struct view *view);
+void html_dumps(struct doc *doc, const struct view *view);
 
 /* ---- html_telemetry.c: telemetry of the trials; nothing where there is none ---- */
 
@@ -132,13 +131,13 @@ void html_clocks(struct text *out, struct store *store, const struct view_cell *
 /* ---- html_attempts.c, html_context.c ---- */
 
 void html_checks(struct text *out, const struct view_cell *cell);
-void html_attempts(struct text *out, const struct view_cell *cell);
-void html_context(struct text *out, const struct view_cell *cell,
+void html_attempts(struct doc *doc, const struct view_cell *cell);
+void html_context(struct doc *doc, const struct view_cell *cell,
                   const struct view_campaign *campaign, const struct html_appendix *appendix);
 
 /* ---- html_cell.c ---- */
 
-enum status html_cell(struct text *out, struct store *store, const struct view_cell *cell,
+enum status html_cell(struct doc *doc, struct store *store, const struct view_cell *cell,
                       const struct view_campaign *campaign, const struct html_appendix *appendix,
                       size_t marks, struct error *err);
 

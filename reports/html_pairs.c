@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "protocols/comparability.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
-#include "reports/escape.h"
+#include "protocols/comparability.h"
+#include "reports/comparison_words.h"
 #include "reports/html_pictures.h"
 #include "reports/plot.h"
 
@@ -83,154 +84,68 @@ static void append_arm(struct text *out, const struct view *view,
     const char *name = member_string(factor, "factor");
     const char *value = member_string(factor, is_b ? "b" : "a");
 
-    text_append(out, "<b>");
-    if (arm && (strchr(arm, '(') || arm[strlen("arm ") + 1])) {
-        escape_html(out, arm + strlen("arm "));
-    } else {
-        text_append(out, is_b ? "b" : "a");
-        if (name && value) {
-            text_append(out, " (");
-            escape_html_short(out, name, 30);
-            text_append_char(out, ' ');
-            escape_html_short(out, value, 40);
-            text_append_char(out, ')');
-        }
-    }
-    text_append(out, "</b>");
+    if (arm && (strchr(arm, '(') || arm[strlen("arm ") + 1]))
+        doc_phrase(out, "{bold %s}", arm + strlen("arm "));
+    else if (name && value)
+        doc_phrase(out, "{bold %s (%.30s %.40s)}", is_b ? "b" : "a", name, value);
+    else
+        doc_phrase(out, "{bold %s}", is_b ? "b" : "a");
 }
 
-/* "12.3 % less" of a ratio of times. */
-static void append_change(struct text *out, double ratio)
+static void say_verdict(struct doc *doc, const struct view *view,
+                        const struct stored_comparison *comparison)
 {
-    char number[NUMBER_SIZE];
-
-    text_append_format(out, "%s %%\u00a0%s", number_format_digits(100 * fabs(ratio - 1), 3, number),
-                       ratio < 1 ? "less" : "more");
-}
-
-/* Of attainment: the answer without its full stop. */
-static void append_served(struct text *out, const struct view *view,
-                          const struct stored_comparison *comparison)
-{
-    const int verdict = served_change_verdict(comparison->figure, &comparison->change);
-
-    if (verdict == 0)
-        text_append(out, "It is not settled whether ");
-    append_arm(out, view, comparison, true);
-    text_append(out, verdict < 0 ? " keeps the limits for a smaller share of the requests than "
-                                 : " keeps the limits for as large a share of the requests as ");
-    append_arm(out, view, comparison, false);
-    text_append_format(out,
-                       verdict < 0 ? ", by more than %.4g %% of them"
-                                   : ", or one smaller by no more than %.4g %% of them",
-                       100 * comparison->change.margin);
-}
-
-static void append_verdict(struct text *out, const struct view *view,
-                           const struct stored_comparison *comparison)
-{
-    const struct comparison *numbers = &comparison->numbers;
+    const char *reason = comparability_why_no_evidence(comparison->judgement);
     const struct view_cell *cell = cell_of(view, comparison->b);
-    const enum compare_verdict verdict = numbers->verdict;
+    CLEANUP(text_finish) struct text a, b;
 
     if (!comparability_is_evidence(comparison->judgement)) {
-        const char *reason = comparability_why_no_evidence(comparison->judgement);
-
-        text_append(out, "The two arms do not compare");
-        text_append(out, reason ? ": " : "");
-        escape_html_words(out, reason);
-        text_append_char(out, '.');
+        doc_say(doc, "short", "The two arms do not compare%s%s.", reason ? ": " : "",
+                reason ? reason : "");
         return;
     }
     if (!comparison->has_numbers) {
-        text_append(out, "There is no answer: ");
-        escape_html(out, comparison->why.message);
-        text_append_char(out, '.');
+        doc_say(doc, "short", "There is no answer: %s.", comparison->why.message);
         return;
     }
-    if (comparison->figure != COMPARE_TIME) {
-        append_served(out, view, comparison);
-    } else if (verdict == COMPARE_EQUIVALENT) {
-        append_arm(out, view, comparison, true);
-        text_append(out, " takes as long as ");
-        append_arm(out, view, comparison, false);
-        text_append_format(out, ", within %.4g %%", 100 * numbers->margin);
-    } else if (verdict == COMPARE_INCONCLUSIVE) {
-        text_append(out, "It is not settled whether ");
-        append_arm(out, view, comparison, true);
-        text_append(out, " takes less or more time than ");
-        append_arm(out, view, comparison, false);
-    } else {
-        append_arm(out, view, comparison, true);
-        text_append(out, " takes ");
-        append_change(out, numbers->ratio.value);
-        text_append(out, " time than ");
-        append_arm(out, view, comparison, false);
-    }
-    if (cell && cell->workload) {
-        text_append(out, " on ");
-        escape_html_short(out, cell->workload, 60);
-        if (cell->precision) {
-            text_append_char(out, ' ');
-            escape_html_short(out, cell->precision, 20);
-        }
-    }
-    text_append_char(out, '.');
+    text_init(&a);
+    text_init(&b);
+    append_arm(&a, view, comparison, false);
+    append_arm(&b, view, comparison, true);
+    comparison_answer_words(&doc->block, comparison, b.data, a.data);
+    doc->out->failed |= a.failed || b.failed;
+    if (cell && cell->workload)
+        doc_add(doc, " on %.60s %.20s", cell->workload, cell->precision ? cell->precision : "");
+    doc_say(doc, "short", ".");
 }
 
-/* "97.1 % after 98.2 %: -1.1 points, 95 % interval from -1.9 to -0.3" */
-static void append_shares(struct text *out, const struct served_change *change)
-{
-    const double shares[] = {change->b.value, change->a.value, change->change.value,
-                             change->change.lo, change->change.hi};
-    static const char *const before[] = {"", " of the requests are within the limits, of a ",
-                                         " %: a change of ", " points, %.4g %% interval from ",
-                                         " to "};
-    char number[NUMBER_SIZE];
-
-    text_append(out, "<p><b>How sure:</b> of b ");
-    for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]); ++i) {
-        text_append(out, i == 1 ? " %" : "");
-        text_append_format(out, before[i], 100 * change->confidence);
-        text_append(out, isnan(shares[i]) ? "unknown"
-                                          : number_format_digits(100 * shares[i], 3, number));
-    }
-    if (change->pairs > 0)
-        text_append_format(out, ", by the differences of %zu pairs with the same arrivals.</p>\n",
-                           change->pairs);
-    else
-        text_append(out, "; the intervals of both, taken for independent.</p>\n");
-}
-
-static void append_certainty(struct text *out, const struct stored_comparison *comparison)
+static void say_certainty(struct doc *doc, const struct stored_comparison *comparison)
 {
     const struct comparison *numbers = &comparison->numbers;
 
-    if (comparison->figure != COMPARE_TIME && comparison->has_numbers)
-        append_shares(out, &comparison->change);
+    if (comparison->figure != COMPARE_TIME && comparison->has_numbers) {
+        doc_add(doc, "{bold How sure:} ");
+        comparison_change_words(&doc->block, comparison);
+        if (comparison->change.pairs > 0)
+            doc_say(doc, NULL, ", by the differences of %zu pairs with the same arrivals.",
+                    comparison->change.pairs);
+        else
+            doc_say(doc, NULL, "; the intervals of both, taken for independent.");
+    }
     if (!comparison->has_latency &&
         (!comparison->has_numbers || comparison->figure != COMPARE_TIME))
         return;
-    text_append(out, comparison->has_latency ? "<p>Mean latency of the requests that ended well: "
-                                             : "<p><b>How sure:</b> ");
-    if (numbers->ratio.has_interval) {
-        text_append_format(out, "%.4g %% interval: from ", 100 * numbers->confidence);
-        append_change(out, numbers->ratio.lo);
-        text_append(out, " to ");
-        append_change(out, numbers->ratio.hi);
-        text_append(out, " time");
-    } else {
-        text_append(out, "there is no interval");
-    }
-    text_append_format(out, ", from %zu of %zu planned pairs, run side by side in random order",
-                       comparison->pairs.count, comparison->pairs.planned);
+    doc_add(doc, comparison->has_latency ? "Mean latency of the requests that ended well, b/a "
+                                         : "{bold How sure:} time b/a ");
+    comparison_ratio_words(&doc->block, numbers);
+    doc_add(doc, " of %zu planned, run side by side in random order", comparison->pairs.planned);
     if (numbers->no_spread)
-        text_append_format(out, "; %s", comparison_alike_words(numbers));
+        doc_add(doc, "; %s", comparison_alike_words(numbers));
     if (numbers->verdict == COMPARE_INCONCLUSIVE && numbers->needed_pairs > 0) {
-        text_append(out, "; ");
-        comparison_append_needed(numbers, out);
+        doc_add(doc, "; ");
+        comparison_append_needed(numbers, &doc->block);
     }
-    text_append(out, ".</p>\n");
+    doc_say(doc, NULL, ".");
 }
 
 /* Those of times, and after them those of servers. */
@@ -257,22 +172,20 @@ bool html_pairs_several_arms(const struct html_pairs *pairs)
     return false;
 }
 
-void html_pairs_words(struct text *out, const struct view *view, const struct html_pairs *pairs)
+void html_pairs_words(struct doc *doc, const struct view *view, const struct html_pairs *pairs)
 {
-    static const char *const words[VERDICTS] = {[COMPARE_FASTER] = "b is faster in %zu",
-                                                [COMPARE_SLOWER] = "b is slower in %zu",
-                                                [COMPARE_EQUIVALENT] = "they take as long in %zu",
-                                                [COMPARE_INCONCLUSIVE] = "%zu are not settled",
-                                                [NOT_WORSE] = "b keeps the limits as often in %zu",
-                                                [WORSE] = "b keeps the limits less often in %zu"};
+    static const char *const words[VERDICTS] = {[COMPARE_FASTER] = "b is faster in",
+                                                [COMPARE_SLOWER] = "b is slower in",
+                                                [COMPARE_EQUIVALENT] = "they are equivalent in",
+                                                [COMPARE_INCONCLUSIVE] = "it is not settled in",
+                                                [NOT_WORSE] = "b keeps the limits as often in",
+                                                [WORSE] = "b keeps the limits less often in"};
     size_t verdicts[VERDICTS] = {0}, none = 0;
     const char *before = ": ";
 
-    text_append(out, "<p class=\"short\">");
     if (pairs->count == 1) {
-        append_verdict(out, view, &pairs->campaigns[0].list[0]);
-        text_append(out, "</p>\n");
-        append_certainty(out, &pairs->campaigns[0].list[0]);
+        say_verdict(doc, view, &pairs->campaigns[0].list[0]);
+        say_certainty(doc, &pairs->campaigns[0].list[0]);
         return;
     }
     for (size_t i = 0; i < pairs->campaign_count; ++i)
@@ -284,19 +197,20 @@ void html_pairs_words(struct text *out, const struct view *view, const struct ht
             else
                 ++none;
         }
-    text_append_format(out, "Of %zu comparisons of %s", pairs->count,
-                       html_pairs_several_arms(pairs) ? "an arm (b) with the base (a)" : "a and b");
+    doc_add(doc, "Of %zu comparisons of %s", pairs->count,
+            html_pairs_several_arms(pairs) ? "an arm (b) with the base (a)" : "a and b");
     for (size_t v = 0; v < VERDICTS; ++v) {
         if (verdicts[v] == 0)
             continue;
-        text_append(out, before);
-        text_append_format(out, words[v], verdicts[v]);
+        doc_add(doc, "%s%s %zu", before, words[v], verdicts[v]);
         before = ", ";
     }
     if (none > 0)
-        text_append_format(out, "%s%zu have no answer", before, none);
-    text_append(out, ".</p>\n<p><b>How sure:</b> those of one campaign are judged together: the "
-                     "chance of any false difference among them is at most 5 %.</p>\n");
+        doc_add(doc, "%s%zu have no answer", before, none);
+    doc_say(doc, "short", ".");
+    doc_say(doc, NULL,
+            "{bold How sure:} those of one campaign are judged together: the chance of any false "
+            "difference among them is at most 5 %%.");
 }
 
 /* Pair by pair, in the order of running, and all of them together. */
@@ -380,9 +294,10 @@ static void append_ratios(struct text *out, const struct html_pairs *pairs)
     free(values);
 }
 
-void html_pairs_picture(struct text *out, const struct view *view, const struct html_pairs *pairs)
+void html_pairs_picture(struct doc *doc, const struct view *view, const struct html_pairs *pairs)
 {
     const struct stored_comparison *first = &pairs->campaigns[0].list[0];
+    struct text *out = doc->out;
     bool served = false;
 
     for (size_t i = 0; i < pairs->campaign_count; ++i)
@@ -397,14 +312,16 @@ void html_pairs_picture(struct text *out, const struct view *view, const struct 
         append_differences(out, first);
     else
         append_ratios(out, pairs);
-    text_append(out, "</figure></div>\n<p class=\"soft\"><small>");
-    text_append(out, html_pairs_several_arms(pairs) ? "Each against " : "");
-    append_arm(out, view, first, false);
+    text_append(out, "</figure></div>\n");
+    if (html_pairs_several_arms(pairs))
+        doc_add(doc, "Each against ");
+    append_arm(&doc->block, view, first, false);
     if (!html_pairs_several_arms(pairs)) {
-        text_append(out, "; ");
-        append_arm(out, view, first, true);
+        doc_add(doc, "; ");
+        append_arm(&doc->block, view, first, true);
     }
-    text_append(out, ". <a href=\"#results\">The ids to cite</a> follow.</small></p></div>\n");
+    doc_say(doc, "soft small", ". {link #results The ids to cite} follow.");
+    text_append(out, "</div>\n");
 }
 
 /* What a factor is known by on one side; else what its one field has there. */
@@ -415,10 +332,9 @@ static void append_side(struct text *out, const json_t *judgement, const json_t 
     const char *name =
         json_array_size(fields) == 1 ? json_string_value(json_array_get(fields, 0)) : NULL;
     const json_t *value = json_object_get(factor, side), *field;
-    char *dump;
+    AUTO_FREE char *dump = NULL;
     size_t i;
 
-    text_append_format(out, "<td class=\"wrap\" data-name=\"%s\">", side);
     json_array_foreach(json_object_get(judgement, "fields"), i, field)
     {
         const char *own = member_string(field, "field");
@@ -426,73 +342,66 @@ static void append_side(struct text *out, const json_t *judgement, const json_t 
         if ((!value || json_is_null(value)) && name && own && !strcmp(name, own))
             value = json_object_get(field, side);
     }
-    dump = value && !json_is_string(value) && !json_is_null(value)
-               ? json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15))
-               : NULL;
-    if (dump)
-        escape_html_short(out, dump, 200);
-    else
-        html_known(out, json_string_value(value));
-    text_append(out, "</td>");
-    free(dump);
+    if (value && !json_is_string(value) && !json_is_null(value))
+        dump = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+    doc_phrase(out, "\t%.200s", dump ? dump : json_string_value(value));
 }
 
+/* Phrases of a row. */
 static void append_factor(struct text *out, const json_t *judgement, const json_t *factor)
 {
-    const json_t *fields = json_object_get(factor, "fields");
-
-    text_append(out, "<tr><th scope=\"row\">");
-    html_known(out, member_string(factor, "factor"));
-    text_append(out, "</th>");
+    doc_phrase(out, "%s", member_string(factor, "factor"));
     append_side(out, judgement, factor, "a");
     append_side(out, judgement, factor, "b");
-    text_append(out, "<td class=\"wrap soft\">");
-    for (size_t f = 0; f < json_array_size(fields) && f < FIELDS_SHOWN; ++f) {
-        text_append(out, f ? ", " : "");
-        html_known(out, json_string_value(json_array_get(fields, f)));
-    }
-    if (json_array_size(fields) > FIELDS_SHOWN)
-        text_append_format(out, " and %zu more", json_array_size(fields) - FIELDS_SHOWN);
-    text_append(out, "</td></tr>\n");
+    doc_phrase(out, "\t{soft ");
+    comparison_names_words(out, json_object_get(factor, "fields"), FIELDS_SHOWN);
+    doc_phrase(out, "}\x1e");
 }
 
-void html_pairs_stack(struct text *out, const struct html_pairs *pairs)
+/* Each factor of all comparisons once. */
+static void gather_factors(struct text *rows, const struct html_pairs *pairs)
 {
-    struct text rows;
     const json_t *factor;
     size_t n;
 
-    text_init(&rows);
     for (size_t i = 0; i < pairs->campaign_count; ++i)
         for (size_t k = 0; k < pairs->campaigns[i].count; ++k) {
             const json_t *judgement = pairs->campaigns[i].list[k].judgement;
 
             json_array_foreach(json_object_get(judgement, "factors"), n, factor)
             {
-                struct text row;
+                CLEANUP(text_finish) struct text row;
 
                 text_init(&row);
                 append_factor(&row, judgement, factor);
-                if (text_ok(&row) && !(rows.data && strstr(rows.data, row.data)))
-                    text_append(&rows, row.data);
-                rows.failed = rows.failed || row.failed;
-                text_finish(&row);
+                if (!strstr(rows->data, row.data))
+                    text_append(rows, row.data);
+                rows->failed = rows->failed || row.failed;
             }
         }
+}
+
+void html_pairs_stack(struct doc *doc, const struct html_pairs *pairs)
+{
+    static const struct doc_column columns[] = {{"Subject", DOC_NAME},
+                                                {"a", DOC_BREAK | DOC_LABELLED},
+                                                {"b", DOC_BREAK | DOC_LABELLED},
+                                                {"Fields that differ", DOC_BREAK}};
+    CLEANUP(text_finish) struct text rows;
+
+    text_init(&rows);
+    gather_factors(&rows, pairs);
     if (rows.length > 0) {
-        text_append(out, "<h2 id=\"stack-difference\">What a and b differ in</h2>\n"
-                         "<div class=\"scroll\"><table class=\"tight stacked\"><thead><tr>"
-                         "<th scope=\"col\">Subject</th><th scope=\"col\">a</th>"
-                         "<th scope=\"col\">b</th><th scope=\"col\">Fields that differ</th></tr>"
-                         "</thead><tbody>\n");
-        text_append_bytes(out, rows.data, rows.length);
-        text_append(out, "</tbody></table></div>\n");
+        doc_heading(doc, 2, "stack-difference", "What a and b differ in");
+        doc_table(doc, "tight stacked", columns, sizeof(columns) / sizeof(*columns));
+        for (const char *row = rows.data, *end; (end = strchr(row, '\x1e')) != NULL;
+             row = end + 1) {
+            text_append_bytes(&doc->block, row, (size_t)(end - row));
+            doc_end(doc, NULL);
+        }
+        doc_close(doc);
     }
-    if (pairs->notes.length > 0) {
-        text_append(out, "<p class=\"none\">Pairs that could not be compared: ");
-        escape_html(out, pairs->notes.data);
-        text_append(out, "</p>\n");
-    }
-    out->failed = out->failed || rows.failed;
-    text_finish(&rows);
+    if (pairs->notes.length > 0)
+        doc_say(doc, "none", "Pairs that could not be compared: %s", pairs->notes.data);
+    doc->out->failed = doc->out->failed || rows.failed;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 #include "reports/escape.h"
 #include "reports/html_pictures.h"
@@ -14,16 +15,6 @@ void html_result_id(struct text *out, const struct view_cell *cell)
     escape_html_id(out, cell->result);
 }
 
-void html_cell_title(struct text *out, const struct view_cell *cell)
-{
-    html_known(out, cell->workload);
-    text_append_char(out, ' ');
-    escape_html(out, cell->precision ? cell->precision : "");
-    if (cell->batch.known)
-        text_append_format(out, ", batch %lld", (long long)cell->batch.value);
-    escape_html(out, cell->variant);
-}
-
 static bool same_title(const struct view_cell *a, const struct view_cell *b)
 {
     return a->workload && b->workload && !strcmp(a->workload, b->workload) && a->precision &&
@@ -32,178 +23,131 @@ static bool same_title(const struct view_cell *a, const struct view_cell *b)
            !strcmp(a->variant, b->variant);
 }
 
-void html_result(struct text *out, const struct view *view, const char *result)
+void phrase_title(struct text *out, const struct view_cell *cell)
+{
+    doc_phrase(out, "%s %s", cell->workload, cell->precision ? cell->precision : "");
+    if (cell->batch.known)
+        doc_phrase(out, ", batch %lld", (long long)cell->batch.value);
+    doc_phrase(out, "%s", cell->variant);
+}
+
+char *phrase_result_id(const struct view_cell *cell)
+{
+    struct text id;
+
+    text_init(&id);
+    html_result_id(&id, cell);
+    return text_steal(&id);
+}
+
+void phrase_result(struct text *out, const struct view *view, const char *result)
 {
     const struct view_cell *cell = NULL;
+    AUTO_FREE char *id = NULL;
     size_t alike = 0;
 
-    for (size_t i = 0; result && i < view->cell_count; i++)
+    for (size_t i = 0; view && result && i < view->cell_count; i++)
         if (!strcmp(view->cells[i].result, result))
             cell = &view->cells[i];
     for (size_t i = 0; cell && i < view->cell_count; i++)
         alike += same_title(&view->cells[i], cell);
     if (cell) {
-        text_append(out, "<a href=\"#");
-        html_result_id(out, cell);
-        text_append(out, "\">");
-        html_cell_title(out, cell);
-        text_append(out, "</a>");
+        id = phrase_result_id(cell);
+        doc_phrase(out, "{link #%s ", id ? id : "");
+        phrase_title(out, cell);
+        doc_phrase(out, alike > 1 ? "} " : "}");
+        out->failed = out->failed || !id;
     }
-    if (!cell || alike > 1) {
-        text_append(out, cell ? " <code>" : "<code>");
-        html_known(out, result);
-        text_append(out, "</code>");
-    }
+    if (!cell || alike > 1)
+        doc_phrase(out, "{code %s}", result);
 }
 
 void html_known(struct text *out, const char *string)
 {
-    if (string && *string)
-        escape_html(out, string);
+    html_phrase(out, "%s", string && *string ? string : NULL);
+}
+
+void phrase_time(struct text *out, const struct view_count *utc_ns)
+{
+    char iso[CLOCK_ISO_SIZE] = "";
+
+    if (utc_ns->known && utc_ns->value >= 0)
+        clock_format_iso(utc_ns->value, iso);
+    if (strlen(iso) > 11)
+        doc_phrase(out, "%.10s %.8s UTC", iso, iso + 11);
     else
-        text_append(out, "<span class=\"none\">not recorded</span>");
+        doc_phrase(out, "{none not recorded}");
 }
 
-void html_digest(struct text *out, const char *digest)
+/* Hertz, bytes and ns are stored exactly and read in prefixes. */
+static void append_number(struct text *out, double value, const struct reading *reading)
 {
-    if (!digest || !*digest) {
-        html_known(out, NULL);
-        return;
-    }
-    text_append(out, "<code title=\"sha256:");
-    escape_html(out, digest);
-    text_append(out, "\">");
-    escape_html_short(out, digest, 13);
-    text_append(out, "</code>");
-}
-
-void html_time(struct text *out, const struct view_count *utc_ns, const char *suffix)
-{
-    char iso[CLOCK_ISO_SIZE];
-
-    if (!utc_ns->known || utc_ns->value < 0) {
-        html_known(out, NULL);
-        return;
-    }
-    clock_format_iso(utc_ns->value, iso);
-    text_append(out, "<time datetime=\"");
-    escape_html(out, iso);
-    text_append_format(out, "\">%.10s %.8s%s</time>", iso, strlen(iso) > 11 ? iso + 11 : "",
-                       suffix);
-}
-
-/* Hertz and bytes are stored exactly and read in prefixes. */
-static bool append_with_unit(struct text *out, double value, const char *unit)
-{
+    const char *unit = reading->unit ? reading->unit : "";
     char number[NUMBER_SIZE];
-    struct number_unit scaled;
+    struct number_unit scaled =
+        strcmp(unit, "hz") == 0 ? number_unit_rate(value, "Hz") : number_unit_duration(value);
 
-    if (!unit)
-        return false;
-    if (strcmp(unit, "bytes") == 0) {
-        text_append(out, number_format_bytes(value, number));
-    } else if (strcmp(unit, "hz") == 0) {
-        scaled = number_unit_rate(value, "Hz");
-        text_append(out, number_format_unit(value, &scaled, number));
-    } else if (strcmp(unit, "ns") == 0) {
-        scaled = number_unit_duration(value);
-        text_append(out, number_format_unit(value, &scaled, number));
-    } else {
-        return false;
-    }
-    return true;
+    if (strcmp(unit, "bytes") == 0)
+        doc_phrase(out, "%s", number_format_bytes(value, number));
+    else if (strcmp(unit, "hz") == 0 || strcmp(unit, "ns") == 0)
+        doc_phrase(out, "%s", number_format_unit(value, &scaled, number));
+    else if (reading->type == READING_INTEGER)
+        doc_phrase(out, "%lld%s%s", (long long)reading->integer, *unit ? " " : "", unit);
+    else
+        doc_phrase(out, "%s%s%s", number_format(reading->real, number), *unit ? " " : "", unit);
 }
 
-void html_reading_value(struct text *out, const struct reading *reading)
+void phrase_reading_value(struct text *out, const struct reading *reading)
 {
-    char number[NUMBER_SIZE];
-
     if (!reading || (reading->status != READING_MEASURED && reading->status != READING_DECLARED))
         return;
-    if (reading->type == READING_TEXT) {
-        escape_html(out, reading->text ? reading->text : "");
-        return;
-    }
-    if (append_with_unit(
-            out, reading->type == READING_INTEGER ? (double)reading->integer : reading->real,
-            reading->unit))
-        return;
-    if (reading->type == READING_INTEGER)
-        text_append_format(out, "%lld", (long long)reading->integer);
+    if (reading->type == READING_TEXT)
+        doc_phrase(out, "%s", reading->text ? reading->text : "");
     else
-        text_append(out, number_format(reading->real, number));
-    if (reading->unit) {
-        text_append_char(out, ' ');
-        escape_html(out, reading->unit);
-    }
+        append_number(out,
+                      reading->type == READING_INTEGER ? (double)reading->integer : reading->real,
+                      reading);
 }
 
-void html_reading(struct text *out, const struct reading *reading)
+void phrase_reading(struct text *out, const struct reading *reading)
 {
     if (!reading) {
-        html_known(out, NULL);
+        doc_phrase(out, "{none not recorded}");
     } else if (reading->status == READING_MEASURED || reading->status == READING_DECLARED) {
         if (reading->type == READING_TEXT && (!reading->text || !*reading->text))
-            text_append(out, "<span class=\"none\">empty</span>");
-        html_reading_value(out, reading);
+            doc_phrase(out, "{none empty}");
+        phrase_reading_value(out, reading);
         if (reading->status == READING_DECLARED)
-            text_append(out, " <span class=\"soft\">(declared)</span>");
+            doc_phrase(out, " {soft (declared)}");
     } else {
-        text_append_format(out, "<span class=\"none\">%s: ",
-                           reading->status == READING_NOT_APPLICABLE
-                               ? "not applicable"
-                               : reading_status_name(reading->status));
-        escape_html(out, reading->reason && *reading->reason ? reading->reason : "no reason given");
-        text_append(out, "</span>");
+        doc_phrase(out, "{none %s: %s}",
+                   reading->status == READING_NOT_APPLICABLE ? "not applicable"
+                                                             : reading_status_name(reading->status),
+                   reading->reason && *reading->reason ? reading->reason : "no reason given");
     }
 }
 
-void html_reading_table(struct text *out, const char *caption, const struct reading_list *readings)
+void html_reading_table(struct doc *doc, const char *caption, const struct reading_list *readings)
 {
-    text_append(out, "<div class=\"scroll\"><table class=\"tight fixed\"><caption>");
-    escape_html(out, caption);
-    text_append(
-        out,
-        "</caption><colgroup><col class=\"w25\"><col><col class=\"w30\"></colgroup><thead><tr><th "
-        "scope=\"col\">Reading</th><th scope=\"col\">Value</th>"
-        "<th scope=\"col\">Source</th></tr></thead><tbody>\n");
+    static const struct doc_column columns[] = {
+        {"Reading", DOC_NAME | DOC_BREAK, 25}, {"Value", DOC_BREAK}, {"Source", DOC_BREAK, 30}};
+
+    doc_add(doc, "%s", caption);
+    doc_table(doc, "tight fixed", columns, 3);
     for (size_t i = 0; i < readings->count; ++i) {
         const struct reading *reading = &readings->items[i];
 
-        text_append(out, "<tr><th scope=\"row\" class=\"wrap\">");
-        escape_html_name(out, reading->name);
-        text_append(out, "</th><td class=\"wrap\">");
-        html_reading(out, reading);
-        text_append(out, "</td><td class=\"soft wrap\">");
-        if (reading->source && *reading->source)
-            escape_html_name(out, reading->source);
-        else
-            html_known(out, NULL);
-        text_append(out, "</td></tr>\n");
+        doc_add(doc, "%s\t", reading->name);
+        phrase_reading(&doc->block, reading);
+        doc_say(doc, NULL, "\t{soft %s}",
+                reading->source && *reading->source ? reading->source : NULL);
     }
-    text_append(out, "</tbody></table></div>\n");
+    doc_close(doc);
 }
 
-void html_fact_begin(struct text *out, const char *label)
+void phrase_tool(struct text *out, const struct view_campaign *campaign)
 {
-    text_append(out, "<div><dt>");
-    escape_html(out, label);
-    text_append(out, "</dt><dd>");
-}
-
-void html_fact_end(struct text *out)
-{
-    text_append(out, "</dd></div>\n");
-}
-
-void html_tool(struct text *out, const char *label, const struct view_campaign *campaign)
-{
-    html_fact_begin(out, label);
-    text_append(out, "assay ");
-    html_known(out, campaign->tool_version);
-    text_append_char(out, ' ');
-    html_digest(out, campaign->tool_digest);
-    html_fact_end(out);
+    doc_phrase(out, "assay %s {digest %s}", campaign->tool_version, campaign->tool_digest);
 }
 
 void html_json_details(struct text *out, const char *class_name, const char *summary,

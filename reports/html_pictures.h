@@ -11,9 +11,8 @@
 
 /* ---- html_forest.c ---- */
 
-/* "triad fp32 batch 1, vendor", escaped, linked to the result. */
-void html_cell_name(struct text *out, const struct view_cell *cell);
-/* The same as plain text; the device too where `with_device`. Heap; NULL: out of memory. */
+/* "triad fp32 batch 1, vendor", plain text; the device too where `with_device`. Heap; NULL: out of
+ * memory. */
 char *html_cell_words(const struct view_cell *cell, bool with_device);
 /* All results with their intervals, those of one unit over one axis. */
 void html_forest(struct text *out, const struct view *view);
@@ -38,11 +37,11 @@ void html_pairs_finish(struct html_pairs *pairs);
 /* Whether a plan has more arms than a and b, each compared with the first of its block. */
 bool html_pairs_several_arms(const struct html_pairs *pairs);
 /* The answer and how sure it is. */
-void html_pairs_words(struct text *out, const struct view *view, const struct html_pairs *pairs);
+void html_pairs_words(struct doc *doc, const struct view *view, const struct html_pairs *pairs);
 /* The differences pair by pair of one comparison, or all ratios of several. */
-void html_pairs_picture(struct text *out, const struct view *view, const struct html_pairs *pairs);
+void html_pairs_picture(struct doc *doc, const struct view *view, const struct html_pairs *pairs);
 /* What the two arms differ in, a row a subject; nothing where there are no pairs. */
-void html_pairs_stack(struct text *out, const struct html_pairs *pairs);
+void html_pairs_stack(struct doc *doc, const struct html_pairs *pairs);
 
 /* ---- html_history.c ---- */
 
@@ -50,14 +49,14 @@ void html_pairs_stack(struct text *out, const struct html_pairs *pairs);
  * Of each result of the page, the results of the same work over time (results/analysis/history.h),
  * with changes; nothing where there are fewer than three.
  */
-enum status html_history(struct text *out, struct store *store, const struct view *view,
+enum status html_history(struct doc *doc, struct store *store, const struct view *view,
                          struct error *err);
 
 /* ---- html_first.c ---- */
 
 /* What was asked, the answer, how sure it is, and one picture of it. `decision`: one between
  * results of the page (html_decision.h), or NULL. */
-void html_first(struct text *out, const struct view *view, const struct html_pairs *pairs,
+void html_first(struct doc *doc, const struct view *view, const struct html_pairs *pairs,
                 const json_t *decision);
 
 /* ---- html_pictures.c: nothing where the results have no such picture ---- */

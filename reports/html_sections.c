@@ -4,40 +4,32 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
-#include "reports/escape.h"
 
 static void collect_device(struct html_appendix *appendix, const struct view_cell *cell)
 {
     const struct view_device *device = &cell->device;
     struct text body;
+    CLEANUP(doc_finish) struct doc doc = doc_new(&body, &doc_html);
 
     if (!device->present)
         return;
     text_init(&body);
-    text_append(&body, "<dl class=\"facts\">");
-    html_fact_begin(&body, "Name");
-    html_known(&body, device->name);
-    html_fact_end(&body);
-    html_fact_begin(&body, "Vendor");
-    html_known(&body, device->vendor);
-    html_fact_end(&body);
-    html_fact_begin(&body, "Type");
-    html_known(&body, device->type);
-    text_append(&body, device->simulated && (!device->type || strcmp(device->type, "simulated"))
-                           ? " (simulated)"
-                           : "");
-    html_fact_end(&body);
-    html_fact_begin(&body, "UUID");
-    html_known(&body, device->uuid);
-    html_fact_end(&body);
-    html_fact_begin(&body, "Opened as");
-    html_known(&body, device->backend);
+    doc_open(&doc, DOC_FACTS, "facts");
+    doc_say(&doc, NULL, "Name\t%s", device->name);
+    doc_say(&doc, NULL, "Vendor\t%s", device->vendor);
+    doc_say(&doc, NULL, "Type\t%s%s", device->type,
+            device->simulated && (!device->type || strcmp(device->type, "simulated"))
+                ? " (simulated)"
+                : "");
+    doc_say(&doc, NULL, "UUID\t%s", device->uuid);
+    doc_add(&doc, "Opened as\t%s", device->backend);
     if (device->index.known)
-        text_append_format(&body, ":%lld", (long long)device->index.value);
-    html_fact_end(&body);
-    text_append(&body, "</dl>\n");
-    html_reading_table(&body, "What device and driver report", &device->readings);
+        doc_add(&doc, ":%lld", (long long)device->index.value);
+    doc_end(&doc, NULL);
+    doc_close(&doc);
+    html_reading_table(&doc, "What device and driver report", &device->readings);
     html_appendix_add(appendix, HTML_APPENDIX_DEVICE, &body, cell);
 }
 
@@ -59,6 +51,7 @@ static void collect_host(struct html_appendix *appendix, const struct view_cell 
     const struct reading_list *readings = NULL;
     size_t varied = 0;
     struct text body;
+    CLEANUP(doc_finish) struct doc doc = doc_new(&body, &doc_html);
 
     for (size_t i = 0; i < cell->trial_count && !readings; ++i)
         if (cell->trials[i].host.count)
@@ -66,14 +59,13 @@ static void collect_host(struct html_appendix *appendix, const struct view_cell 
     if (!readings)
         return;
     text_init(&body);
-    html_reading_table(&body, "Read when the campaign began", readings);
-    for (size_t i = 0; i < readings->count; ++i) {
-        if (is_constant(cell, &readings->items[i]))
-            continue;
-        text_append(&body, varied++ ? ", " : "<p class=\"bad\">Not the same in all trials: ");
-        escape_html(&body, readings->items[i].name);
-    }
-    text_append(&body, varied ? "</p>\n" : "");
+    html_reading_table(&doc, "Read when the campaign began", readings);
+    for (size_t i = 0; i < readings->count; ++i)
+        if (!is_constant(cell, &readings->items[i]))
+            doc_add(&doc, "%s%s",
+                    varied++ ? ", " : "Not the same in all trials: ", readings->items[i].name);
+    if (varied)
+        doc_end(&doc, "bad");
     html_appendix_add(appendix, HTML_APPENDIX_HOST, &body, cell);
 }
 
@@ -81,20 +73,19 @@ static void append_change(struct text *out, const struct view_component *compone
 {
     switch (component->change) {
     case VIEW_CHANGED:
-        text_append(out, "<b class=\"bad\">changed, now</b> ");
-        html_digest(out, component->digest_end);
+        doc_phrase(out, "{bad changed, now} {digest %s}", component->digest_end);
         break;
     case VIEW_APPEARED:
-        text_append(out, "<span class=\"care\">only at the end</span>");
+        doc_phrase(out, "{care only at the end}");
         break;
     case VIEW_GONE:
-        text_append(out, "<span class=\"care\">only at the start</span>");
+        doc_phrase(out, "{care only at the start}");
         break;
     case VIEW_ONCE:
-        text_append(out, "<span class=\"soft\">end not reached</span>");
+        doc_phrase(out, "{soft end not reached}");
         break;
     default:
-        text_append(out, "<span class=\"soft\">unchanged</span>");
+        doc_phrase(out, "{soft unchanged}");
     }
 }
 
@@ -109,145 +100,119 @@ static bool is_installed(const char *path)
     return false;
 }
 
-static void append_component(struct text *out, const struct view_component *component)
+static void say_component(struct doc *doc, const struct view_component *component)
 {
     char size[NUMBER_SIZE];
 
-    text_append(out, "<tr><th scope=\"row\" class=\"wrap\">");
-    html_known(out, component->path);
-    text_append(out, "</th><td>");
-    html_known(out, component->kind);
-    text_append(out, "</td><td class=\"wrap\">");
+    doc_add(doc, "%s\t%s\t", component->path, component->kind);
     if (component->version && *component->version)
-        escape_html(out, component->version);
-    else if (component->package && component->package_version) {
-        escape_html(out, component->package);
-        text_append_char(out, ' ');
-        escape_html(out, component->package_version);
-    } else
-        text_append(out, "<span class=\"none\">unknown</span>");
-    text_append(out, "</td><td class=\"num\">");
-    if (component->size.known)
-        text_append(out, number_format_bytes((double)component->size.value, size));
+        doc_add(doc, "%s", component->version);
+    else if (component->package && component->package_version)
+        doc_add(doc, "%s %s", component->package, component->package_version);
     else
-        html_known(out, NULL);
-    text_append(out, "</td><td>");
-    if (component->digest) {
-        html_digest(out, component->digest);
-    } else {
-        text_append(out, "<span class=\"none\">unavailable: ");
-        escape_html(out, component->missing_reason ? component->missing_reason : "no reason given");
-        text_append(out, "</span>");
-    }
-    text_append(out, "</td><td>");
+        doc_add(doc, "{none unknown}");
+    doc_add(doc, "\t%s\t",
+            component->size.known ? number_format_bytes((double)component->size.value, size)
+                                  : NULL);
+    if (component->digest)
+        doc_add(doc, "{digest %s}\t", component->digest);
+    else
+        doc_add(doc, "{none unavailable: %s}\t",
+                component->missing_reason ? component->missing_reason : "no reason given");
     if (component->build_id)
-        html_digest(out, component->build_id);
+        doc_add(doc, "{digest %s}\t", component->build_id);
     else
-        text_append(out, "<span class=\"none\">has none</span>");
-    text_append(out, "</td><td>");
-    append_change(out, component);
-    text_append(out, "</td></tr>\n");
+        doc_add(doc, "{none has none}\t");
+    append_change(&doc->block, component);
+    doc_end(doc, NULL);
 }
 
 static void collect_files(struct html_appendix *appendix, const struct view_cell *cell,
                           const struct view_trial *trial, bool installed)
 {
-    size_t count = 0;
+    static const struct doc_column columns[] = {
+        {"File", DOC_NAME | DOC_BREAK}, {"Kind", 0, 9},     {"Version", DOC_BREAK, 20},
+        {"Size", DOC_NUMBER, 9},        {"SHA-256", 0, 12}, {"Build-id", 0, 12},
+        {"In the window", 0, 12}};
     struct text body;
+    CLEANUP(doc_finish) struct doc doc = doc_new(&body, &doc_html);
+    size_t count = 0;
 
     for (size_t i = 0; i < trial->component_count; ++i)
         count += is_installed(trial->components[i].path) == installed;
     if (count == 0)
         return;
     text_init(&body);
-    text_append_format(
-        &body,
-        "<div class=\"scroll\"><table class=\"tight fixed\"><caption>%zu %s that the "
-        "worker had mapped, seen at the start and at the end of the window</caption>"
-        "<colgroup><col><col class=\"w9\"><col class=\"w20\"><col class=\"w9\">"
-        "<col class=\"w12\"><col class=\"w12\"><col class=\"w12\"></colgroup>"
-        "<thead><tr><th scope=\"col\">File</th><th scope=\"col\">Kind</th>"
-        "<th scope=\"col\">Version</th><th scope=\"col\" class=\"num\">Size</th>"
-        "<th scope=\"col\">SHA-256</th><th scope=\"col\">Build-id</th>"
-        "<th scope=\"col\">In the window</th></tr></thead><tbody>\n",
-        count, installed ? "installed files" : "files outside the system's folders");
+    doc_add(&doc,
+            "%zu %s that the worker had mapped, seen at the start and at the end of the window",
+            count, installed ? "installed files" : "files outside the system's folders");
+    doc_table(&doc, "tight fixed", columns, sizeof(columns) / sizeof(*columns));
     for (size_t i = 0; i < trial->component_count; ++i)
         if (is_installed(trial->components[i].path) == installed)
-            append_component(&body, &trial->components[i]);
-    text_append(&body, "</tbody></table></div>\n");
+            say_component(&doc, &trial->components[i]);
+    doc_close(&doc);
     html_appendix_add(appendix, installed ? HTML_APPENDIX_STACK : HTML_APPENDIX_FILES, &body, cell);
 }
 
-/* Registers and the like of each kernel, where the compiler reports them. */
-static void append_resources(struct text *out, const json_t *resources)
+static void say_artifact(struct doc *doc, const json_t *artifact)
 {
-    const char *name;
-    json_t *kernel;
-
-    if (json_object_size(resources) == 0)
-        return;
-    text_append(out, "<details><summary>registers, spills and shared memory</summary><ul>");
-    json_object_foreach((json_t *)resources, name, kernel)
-    {
-        text_append(out, "<li>");
-        escape_html(out, name);
-        text_append(out, ": ");
-        view_kernel_words(kernel, out);
-        text_append(out, "</li>");
-    }
-    text_append(out, "</ul></details>");
-}
-
-static void append_artifact(struct text *out, const json_t *artifact)
-{
-    const char *log = member_string(artifact, "log");
     const json_t *lanes = json_object_get(artifact, "lanes");
 
-    text_append(out, "<tr><th scope=\"row\" class=\"wrap\">");
-    html_known(out, member_string(artifact, "file"));
-    text_append(out, "</th><td class=\"num\">");
+    doc_add(doc, "%s\t", member_string(artifact, "file"));
     if (json_is_integer(lanes))
-        text_append_format(out, "%lld", (long long)json_integer_value(lanes));
+        doc_add(doc, "%lld", (long long)json_integer_value(lanes));
     else
-        html_known(out, NULL);
-    text_append(out, "</td><td>");
-    html_digest(out, member_string(artifact, "source"));
-    text_append(out, "</td><td>");
-    html_digest(out, member_string(artifact, "binary"));
-    text_append(out, "</td><td class=\"wrap\">");
-    html_known(out, member_string(artifact, "compiler"));
-    text_append(out, "</td><td class=\"wrap\"><code>");
-    escape_html(out, member_string(artifact, "options"));
-    text_append(out, "</code>");
-    append_resources(out, json_object_get(artifact, "resources"));
-    if (log && *log) {
-        text_append(out, "<details><summary>compiler's messages</summary><pre>");
-        escape_html_short(out, log, 4000);
-        text_append(out, "</pre></details>");
+        doc_add(doc, "{none not recorded}");
+    doc_say(doc, NULL, "\t{digest %s}\t{digest %s}\t%s\t{code %s}",
+            member_string(artifact, "source"), member_string(artifact, "binary"),
+            member_string(artifact, "compiler"), member_text(artifact, "options"));
+}
+
+/* What the compiler reports of it: registers and the like of each kernel, and its messages. */
+static void say_compiled(struct doc *doc, const json_t *artifact)
+{
+    const char *log = member_text(artifact, "log"), *name;
+    const json_t *resources = json_object_get(artifact, "resources");
+    json_t *kernel;
+
+    if (json_object_size(resources) == 0 && !*log)
+        return;
+    doc_add(doc, "%s as compiled", member_string(artifact, "file"));
+    doc_open(doc, DOC_FOLD, NULL);
+    doc_open(doc, DOC_LIST, NULL);
+    json_object_foreach((json_t *)resources, name, kernel)
+    {
+        CLEANUP(text_finish) struct text words;
+
+        text_init(&words);
+        view_kernel_words(kernel, &words);
+        doc_say(doc, NULL, "%s: %s", name, words.data);
     }
-    text_append(out, "</td></tr>\n");
+    if (*log)
+        doc_say(doc, NULL, "the compiler's messages: %.4000s", log);
+    doc_close(doc);
+    doc_close(doc);
 }
 
 static void collect_kernels(struct html_appendix *appendix, const struct view_cell *cell,
                             const struct view_trial *trial)
 {
+    static const struct doc_column columns[] = {
+        {"Text", DOC_NAME | DOC_BREAK, 20}, {"Lanes", DOC_NUMBER, 6},    {"Source SHA-256", 0, 12},
+        {"Binary SHA-256", 0, 12},          {"Compiler", DOC_BREAK, 20}, {"Options", DOC_BREAK}};
     struct text body;
+    CLEANUP(doc_finish) struct doc doc = doc_new(&body, &doc_html);
     const json_t *entry;
     size_t index;
 
     text_init(&body);
-    text_append(
-        &body,
-        "<div class=\"scroll\"><table class=\"tight fixed\"><caption>Kernel texts as compiled "
-        "for the device</caption><colgroup><col class=\"w20\"><col class=\"w6\">"
-        "<col class=\"w12\"><col class=\"w12\"><col class=\"w20\"><col></colgroup><thead><tr><th "
-        "scope=\"col\">Text</th>"
-        "<th scope=\"col\" class=\"num\">Lanes</th><th scope=\"col\">Source SHA-256</th>"
-        "<th scope=\"col\">Binary SHA-256</th><th scope=\"col\">Compiler</th>"
-        "<th scope=\"col\">Options</th></tr></thead><tbody>\n");
+    doc_add(&doc, "Kernel texts as compiled for the device");
+    doc_table(&doc, "tight fixed", columns, sizeof(columns) / sizeof(*columns));
     json_array_foreach(trial->artifacts, index, entry)
-        append_artifact(&body, json_object_get(entry, "artifact"));
-    text_append(&body, "</tbody></table></div>\n");
+        say_artifact(&doc, json_object_get(entry, "artifact"));
+    doc_close(&doc);
+    json_array_foreach(trial->artifacts, index, entry)
+        say_compiled(&doc, json_object_get(entry, "artifact"));
     html_appendix_add(appendix, HTML_APPENDIX_KERNELS, &body, cell);
 }
 
@@ -256,17 +221,13 @@ static void collect_declaration(struct html_appendix *appendix, enum html_append
                                 const json_t *json, const struct view_cell *cell)
 {
     struct text body;
+    CLEANUP(doc_finish) struct doc doc = doc_new(&body, &doc_html);
 
     if (!json)
         return;
     text_init(&body);
-    text_append(&body, "<p><b>");
-    html_known(&body, name);
-    text_append(&body, "</b> ");
-    escape_html(&body, description);
-    text_append(&body, "</p><p class=\"soft wrap\">Identity: <code>sha256:");
-    html_known(&body, digest);
-    text_append(&body, "</code></p>");
+    doc_say(&doc, NULL, "{bold %s} %s", name, description ? description : "");
+    doc_say(&doc, "soft wrap", "Identity: {code sha256:%s}", digest);
     html_json_details(&body, "clauses", "the whole declaration", json);
     html_appendix_add(appendix, kind, &body, cell);
 }

@@ -137,8 +137,9 @@ static void append_interval_heading(struct text *out, const struct view *view)
         text_append(out, "Interval");
 }
 
-void html_results(struct text *out, const struct view *view)
+void html_results(struct doc *doc, const struct view *view)
 {
+    struct text *out = doc->out;
     bool *done = calloc(view->cell_count ? view->cell_count : 1, sizeof(*done));
     const bool has_ratio = view_any_metric(view, METRIC_REFERENCE_RATIO);
     struct remarks remarks;
@@ -181,12 +182,12 @@ void html_results(struct text *out, const struct view *view)
         }
     }
     text_append(out, "</tbody></table></div>\n");
-    serving_table_html(out, view);
+    serving_table(doc, view, false);
     if (remarks.count) {
         text_append(out, "<ol class=\"remarks\">\n");
         for (size_t i = 0; i < remarks.count; ++i) {
             text_append_format(out, "<li id=\"remark-%zu\">", i + 1);
-            escape_html_words(out, remarks.items[i].text);
+            html_phrase(out, "%s", remarks.items[i].text);
             text_append(out, "</li>\n");
         }
         text_append(out, "</ol>\n");

@@ -6,19 +6,16 @@
 #include "protocols/serving/analysis.h"
 #include "protocols/serving/declared.h"
 #include "protocols/serving/saturation.h"
-#include "reports/escape.h"
 
 #define RATES_MAX 64
 
 /* What a row shows of a cell, in this order, after its rate. */
 static const struct {
     enum metric_id metric;
-    const char *heading;
-    int width;
+    const char *heading; /* where there is no room for the metric's name */
 } shown[] = {
-    {METRIC_ATTAINMENT, "in limits", 9}, {METRIC_GOODPUT, "good/s", 8},
-    {METRIC_TTFT_P99, "first p99", 9},   {METRIC_E2E_P50, "p50", 8},
-    {METRIC_E2E_P99, "p99", 8},          {METRIC_LAG_P999, "lag p99.9", 9},
+    {METRIC_ATTAINMENT, "in limits"}, {METRIC_GOODPUT, "good/s"}, {METRIC_TTFT_P99, "first p99"},
+    {METRIC_E2E_P50, "p50"},          {METRIC_E2E_P99, "p99"},    {METRIC_LAG_P999, "lag p99.9"},
 };
 #define SHOWN (sizeof(shown) / sizeof(*shown))
 
@@ -42,15 +39,14 @@ static void append_limits(struct text *out, const struct view_cell *cell)
 
         if (!value || !text_parse_duration_ns(value, &ns))
             continue;
-        text_append_format(out, "%s%s %s", between, words[i],
-                           text_human_duration((double)ns, human));
+        doc_phrase(out, "%s%s %s", between, words[i], text_human_duration((double)ns, human));
         between = ", ";
     }
     if (*between)
-        text_append_format(out, ", for %g %% of the requests",
-                           100 * json_number_value(json_object_get(slo, "attain")));
+        doc_phrase(out, ", for %g %% of the requests",
+                   100 * json_number_value(json_object_get(slo, "attain")));
     else
-        text_append(out, "not known");
+        doc_phrase(out, "not known");
 }
 
 bool serving_same_server(const struct view_cell *a, const struct view_cell *b)
@@ -65,8 +61,7 @@ bool serving_same_server(const struct view_cell *a, const struct view_cell *b)
 }
 
 /* "Shares of 155 requests/s ...: 0.5x is 77.6/s", where the campaign measured the capacity. */
-static void append_shares(struct text *out, const struct view *view, size_t index,
-                          const char *before_it, const char *line, const char *after_it)
+static void say_shares(struct doc *doc, const struct view *view, size_t index)
 {
     size_t count = 0;
     double rate;
@@ -80,15 +75,13 @@ static void append_shares(struct text *out, const struct view *view, size_t inde
             !serving_rate_of(cell->scenario, &rate) || rate > 0)
             continue;
         if (count == 0)
-            text_append_format(
-                out, "%sShares of %.4g requests/s, the saturated server's first trial:", before_it,
-                made / -rate);
-        text_append_format(out, "%s%s%.15gx is %.6g/s", count ? "," : "", count % 3 ? " " : line,
-                           -rate, made);
+            doc_add(doc,
+                    "Shares of %.4g requests/s, the saturated server's first trial:", made / -rate);
+        doc_add(doc, "%s %.15gx is %.6g/s", count ? "," : "", -rate, made);
         count++;
     }
     if (count > 0)
-        text_append(out, after_it);
+        doc_end(doc, NULL);
 }
 
 bool serving_is_first(const struct view *view, size_t index)
@@ -150,7 +143,7 @@ static void append_verdict(struct text *out, const struct view_cell *cell)
 
         if (!verdict || !strcmp(verdict, parts[i][1]) || !strcmp(verdict, "undetermined"))
             continue;
-        text_append_format(out, "%s%s%.20s", between, i == 2 ? "queue " : "", verdict);
+        doc_phrase(out, "%s%s%.20s", between, i == 2 ? "queue " : "", verdict);
         between = ", ";
     }
 }
@@ -176,8 +169,7 @@ void serving_capacity_words(struct text *out, const struct capacity_result *c, d
 }
 
 /* Over the rates of a table, in ascending order. */
-static void append_capacity(struct text *out, const struct view *view, size_t index,
-                            const char *before_it, const char *after_it)
+static void say_capacity(struct doc *doc, const struct view *view, size_t index)
 {
     const struct view_cell *first = &view->cells[index];
     struct serving_declared declared;
@@ -205,114 +197,66 @@ static void append_capacity(struct text *out, const struct view *view, size_t in
         return;
     if (capacity.state == CAPACITY_INCONCLUSIVE)
         return;
-    text_append(out, before_it);
-    serving_capacity_words(out, &capacity, results[0].rate, results[count - 1].rate);
-    text_append(out, after_it);
-}
-
-static void escape_terminal_name(struct text *out, const char *string)
-{
-    escape_terminal_short(out, string, 40);
+    serving_capacity_words(&doc->block, &capacity, results[0].rate, results[count - 1].rate);
+    doc_end(doc, NULL);
 }
 
 /* " fp32 on opencl:0, arm a"; the precision of an endpoint is not known. */
-static void append_where(struct text *out, const struct view_cell *cell,
-                         void (*escape)(struct text *out, const char *string))
+static void append_where(struct text *out, const struct view_cell *cell)
 {
     const char *const parts[][2] = {
         {" ", cell->precision}, {" on ", cell->device_spec}, {", arm ", cell->arm}};
 
-    for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
-        if (!parts[i][1] || !*parts[i][1] || !strcmp(parts[i][1], "unknown"))
-            continue;
-        text_append(out, parts[i][0]);
-        escape(out, parts[i][1]);
-    }
+    for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+        if (parts[i][1] && *parts[i][1] && strcmp(parts[i][1], "unknown") != 0)
+            doc_phrase(out, "%s%s", parts[i][0], parts[i][1]);
 }
 
-void serving_table_text(struct text *out, const struct view *view)
+static void say_rate(struct doc *doc, const struct view_cell *cell, const char *rate)
 {
+    doc_add(doc, "%s", rate);
+    for (size_t c = 0; c < SHOWN; c++) {
+        struct view_figure figure;
+
+        doc_add(doc, "\t%s", field(cell, c, &figure));
+    }
+    doc_add(doc, "\t");
+    append_verdict(&doc->block, cell);
+    doc_end(doc, NULL);
+}
+
+void serving_table(struct doc *doc, const struct view *view, bool is_brief)
+{
+    struct doc_column columns[SHOWN + 2] = {{"Rate", DOC_NAME | DOC_NUMBER}};
+
+    for (size_t c = 0; c < SHOWN; c++)
+        columns[c + 1] =
+            (struct doc_column){is_brief ? shown[c].heading : metrics[shown[c].metric].label,
+                                DOC_NUMBER | DOC_LABELLED};
+    columns[SHOWN + 1] = (struct doc_column){"Limits", DOC_LABELLED};
     for (size_t i = 0; i < view->cell_count; i++) {
         const struct view_cell *first = &view->cells[i];
 
         if (!serving_is_first(view, i))
             continue;
-        text_append(out, "\nUnder load: ");
-        escape_terminal_name(out, first->workload ? first->workload : "?");
-        append_where(out, first, escape_terminal_name);
-        text_append(out, "\nLimits: ");
-        append_limits(out, first);
-        text_append_format(out, "\n%10s", "rate");
-        for (size_t c = 0; c < SHOWN; c++)
-            text_append_format(out, " %*s", shown[c].width, shown[c].heading);
-        text_append(out, "  limits\n");
+        doc_add(doc, "Under load: %.40s", first->workload);
+        append_where(&doc->block, first);
+        doc_end_heading(doc, 4, NULL);
+        doc_add(doc, "Limits: ");
+        append_limits(&doc->block, first);
+        if (!is_brief)
+            doc_add(doc, ". All latencies count from the scheduled time.");
+        doc_table(doc, is_brief ? NULL : "tight stacked loads", columns, SHOWN + 2);
         for (size_t k = i; k < view->cell_count; k++) {
             const struct view_cell *cell = &view->cells[k];
             char rate[SERVING_RATE_SIZE];
 
-            if (!serving_is_cell(cell, rate) || !serving_same_server(first, cell) ||
-                is_saturated(cell))
-                continue;
-            text_append_format(out, "%10s", rate);
-            for (size_t c = 0; c < SHOWN; c++) {
-                struct view_figure figure;
-                const char *value = field(cell, c, &figure);
-                const int width = (int)text_columns(value);
-
-                text_append_format(out, " %*s%s",
-                                   width < shown[c].width ? shown[c].width - width : 0, "", value);
-            }
-            text_append(out, "  ");
-            append_verdict(out, cell);
-            text_append_char(out, '\n');
+            if (serving_is_cell(cell, rate) && serving_same_server(first, cell) &&
+                !is_saturated(cell))
+                say_rate(doc, cell, rate);
         }
-        append_shares(out, view, i, "  ", "\n  ", "\n");
-        append_capacity(out, view, i, "  ", "\n");
-    }
-}
-
-void serving_table_html(struct text *out, const struct view *view)
-{
-    for (size_t i = 0; i < view->cell_count; i++) {
-        const struct view_cell *first = &view->cells[i];
-
-        if (!serving_is_first(view, i))
-            continue;
-        text_append(out, "<div class=\"scroll\"><table class=\"tight stacked loads\"><caption><b>");
-        escape_html(out, first->workload ? first->workload : "?");
-        append_where(out, first, escape_html);
-        text_append(out, "</b> under load. Limits: ");
-        append_limits(out, first);
-        text_append(out, ". All latencies count from the scheduled time.</caption><thead><tr>"
-                         "<th scope=\"col\" class=\"num\">Rate</th>");
-        for (size_t c = 0; c < SHOWN; c++)
-            text_append_format(out, "<th scope=\"col\" class=\"num\">%s</th>",
-                               metrics[shown[c].metric].label);
-        text_append(out, "<th scope=\"col\">Limits</th></tr></thead><tbody>\n");
-        for (size_t k = i; k < view->cell_count; k++) {
-            const struct view_cell *cell = &view->cells[k];
-            char rate[SERVING_RATE_SIZE];
-
-            if (!serving_is_cell(cell, rate) || !serving_same_server(first, cell) ||
-                is_saturated(cell))
-                continue;
-            text_append(out, "<tr><th scope=\"row\" class=\"num\">");
-            escape_html(out, rate);
-            text_append(out, "</th>");
-            for (size_t c = 0; c < SHOWN; c++) {
-                struct view_figure figure;
-
-                text_append_format(out, "<td class=\"num\" data-name=\"%s\">",
-                                   metrics[shown[c].metric].label);
-                escape_html(out, field(cell, c, &figure));
-                text_append(out, "</td>");
-            }
-            text_append(out, "<td data-name=\"limits\">");
-            append_verdict(out, cell);
-            text_append(out, "</td></tr>\n");
-        }
-        text_append(out, "</tbody></table></div>\n");
-        append_shares(out, view, i, "<p>", "\n", "</p>\n");
-        append_capacity(out, view, i, "<p>", "</p>\n");
+        doc_close(doc);
+        say_shares(doc, view, i);
+        say_capacity(doc, view, i);
     }
 }

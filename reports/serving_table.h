@@ -4,6 +4,7 @@
 
 #include "harness/core/text.h"
 #include "protocols/serving/analysis.h"
+#include "reports/doc.h"
 #include "reports/view.h"
 
 /* True for a server's cell; `ret_rate` (may be NULL): "8/s". */
@@ -17,9 +18,8 @@ bool serving_is_cell(const struct view_cell *cell, char ret_rate[SERVING_RATE_SI
 void serving_capacity_words(struct text *out, const struct capacity_result *capacity, double lowest,
                             double highest);
 
-/* Nothing where the view has no server. */
-void serving_table_text(struct text *out, const struct view *view);
-void serving_table_html(struct text *out, const struct view *view);
+/* A table of each server; nothing where the view has none. `is_brief`: with short heads. */
+void serving_table(struct doc *doc, const struct view *view, bool is_brief);
 
 /* Cells of one campaign, workload, device, precision and arm are one server. */
 bool serving_same_server(const struct view_cell *a, const struct view_cell *b);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 #include "harness/core/number.h"
 #include "reports/remarks.h"
@@ -381,6 +382,7 @@ static void append_notes(const struct terminal *terminal, const struct view *vie
 
 void report_terminal_table(struct text *out, const struct view *view, size_t columns, bool colour)
 {
+    CLEANUP(doc_finish) struct doc doc = doc_new(out, &doc_lines);
     struct terminal terminal = terminal_make(out, columns, colour);
     struct row *rows = calloc(view->cell_count + 1, sizeof(*rows)), heading;
     bool *done = calloc(view->cell_count + 1, sizeof(*done)), wide = terminal.columns >= WIDE;
@@ -432,7 +434,7 @@ void report_terminal_table(struct text *out, const struct view *view, size_t col
         }
     }
     terminal_rule(&terminal);
-    serving_table_text(out, view);
+    serving_table(&doc, view, true);
     append_notes(&terminal, view, &remarks);
     out->failed = out->failed || remarks.failed;
 cleanup:

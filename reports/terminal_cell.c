@@ -43,9 +43,7 @@ static void append_headline(const struct terminal *terminal, const struct view_c
 
 static void append_verdict(const struct terminal *terminal, const struct view_cell *cell)
 {
-    struct view_count cache;
-    const enum view_cache fits = view_fits_in_cache(cell, &cache);
-    char size[NUMBER_SIZE], held[NUMBER_SIZE];
+    enum view_cache fits;
     struct text line;
 
     if (cell->imported.present) {
@@ -64,20 +62,10 @@ static void append_verdict(const struct terminal *terminal, const struct view_ce
     if (cell->device.simulated)
         terminal_wrap(terminal, TONE_CARE, "  ",
                       "Simulated device: a test of the tool, not a measurement of hardware.");
-    if (fits == VIEW_CACHE_UNKNOWN || !cell->working_set_bytes.known)
-        return;
-    number_format_bytes((double)cell->working_set_bytes.value, size);
-    number_format_bytes((double)cache.value, held);
     text_init(&line);
-    text_append_format(&line, "one iteration touches %s%s%s: %s the cache", size,
-                       !cache.known                  ? ""
-                       : fits == VIEW_CACHE_MAY_HOLD ? ", the hypervisor reports a cache of "
-                                                     : ", the last-level cache holds ",
-                       cache.known ? held : "",
-                       fits == VIEW_CACHE_HOLDS      ? "it fits in"
-                       : fits == VIEW_CACHE_MAY_HOLD ? "it may fit in"
-                                                     : "it does not fit in");
-    terminal_wrap(terminal, fits == VIEW_CACHE_HOLDS ? TONE_CARE : TONE_PLAIN, "  ", line.data);
+    fits = view_cache_words(cell, &line);
+    if (line.length > 0)
+        terminal_wrap(terminal, fits == VIEW_CACHE_HOLDS ? TONE_CARE : TONE_PLAIN, "  ", line.data);
     text_finish(&line);
 }
 

@@ -294,10 +294,11 @@ enum view_cache {
 };
 
 /*
- * Recorded by the worker, or derived from working set and last-level cache. `ret_cache` (may be
- * NULL) gets the cache's bytes.
+ * Whether what an iteration touches fits in the last-level cache: recorded by the worker, or
+ * derived from both. Appends "One iteration touches 3 MiB, the last-level cache holds 32 MiB: it
+ * fits in the cache, ..."; nothing where it is UNKNOWN.
  */
-enum view_cache view_fits_in_cache(const struct view_cell *cell, struct view_count *ret_cache);
+enum view_cache view_cache_words(const struct view_cell *cell, struct text *out);
 
 /* ---- view_loss.c ---- */
 

@@ -387,7 +387,7 @@ static bool cache_is_virtual(const struct view_cell *cell)
     return false;
 }
 
-enum view_cache view_fits_in_cache(const struct view_cell *cell, struct view_count *ret_cache)
+static enum view_cache fits_in_cache(const struct view_cell *cell, struct view_count *ret_cache)
 {
     const enum view_cache holds = cache_is_virtual(cell) ? VIEW_CACHE_MAY_HOLD : VIEW_CACHE_HOLDS;
     struct view_count cache = {false, 0};
@@ -409,4 +409,28 @@ enum view_cache view_fits_in_cache(const struct view_cell *cell, struct view_cou
     if (!cache.known || !cell->working_set_bytes.known || cell->working_set_bytes.value <= 0)
         return VIEW_CACHE_UNKNOWN;
     return cell->working_set_bytes.value <= cache.value ? holds : VIEW_CACHE_EXCEEDED;
+}
+
+enum view_cache view_cache_words(const struct view_cell *cell, struct text *out)
+{
+    static const char *const ends[] = {
+        [VIEW_CACHE_EXCEEDED] = "it does not fit in the cache.",
+        [VIEW_CACHE_MAY_HOLD] = "it may fit in the cache, whose share of this machine is unknown.",
+        [VIEW_CACHE_HOLDS] =
+            "it fits in the cache, and this is the speed of the cache, not of memory."};
+    struct view_count cache;
+    const enum view_cache fits = fits_in_cache(cell, &cache);
+    char size[NUMBER_SIZE];
+
+    if (fits == VIEW_CACHE_UNKNOWN || !cell->working_set_bytes.known)
+        return VIEW_CACHE_UNKNOWN;
+    text_append_format(out, "One iteration touches %s",
+                       number_format_bytes((double)cell->working_set_bytes.value, size));
+    if (cache.known)
+        text_append_format(out, ", %s %s",
+                           fits == VIEW_CACHE_MAY_HOLD ? "the hypervisor reports a cache of"
+                                                       : "the last-level cache holds",
+                           number_format_bytes((double)cache.value, size));
+    text_append_format(out, ": %s", ends[fits]);
+    return fits;
 }

@@ -4,72 +4,38 @@
 #include "harness/cli/pair_request.h"
 #include "harness/cli/signing.h"
 #include "harness/cli/with_store.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/log.h"
 #include "harness/runner/campaign.h"
-#include "protocols/comparability.h"
+
+/* A single one without numbers has no verdict, whatever makes the two compare. */
+static enum status record(struct store *store, const struct campaign_comparison *comparison,
+                          struct error *err)
+{
+    const struct stored_comparison *one = comparison->list;
+    json_auto_t *object = NULL;
+
+    if (!comparison->is_single)
+        return campaign_comparison_record(store, false, comparison, err);
+    object = stored_comparison_json(one);
+    return stored_comparison_record(store, "ab", one->has_numbers ? NULL : "none", one, object,
+                                    err);
+}
 
 static int show(const struct command_line *line, struct store *store,
-                const struct stored_comparison *comparison)
+                const struct campaign *campaign, const struct compare_options *options)
 {
-    struct comparison_arms arms;
-    struct error err = ERROR_INIT;
-    json_t *json = stored_comparison_json(comparison);
-    int status;
-
-    if (comparison_arms_load(store, comparison, &arms, &err) != STATUS_OK) {
-        json_decref(json);
-        return command_fail(&err);
-    }
-    if (store_add_comparison(
-            store, "ab", comparison->cells[0], comparison->cells[1], COMPARISON_VERSION,
-            comparison->has_numbers ? stored_comparison_verdict(comparison) : "none", json,
-            &err) != STATUS_OK) {
-        json_decref(json);
-        status = command_fail(&err);
-    } else {
-        status = comparison_view_show(comparison, &arms, json, command_has(line, KEY_JSON),
-                                      command_has(line, KEY_EXPLAIN));
-    }
-    if (status == ASSAY_EXIT_OK && command_has(line, KEY_EXIT_STATUS))
-        status = comparison_exit_status(comparison);
-    comparison_arms_finish(&arms);
-    return status;
-}
-
-static int show_one(const struct command_line *line, struct store *store,
-                    const struct campaign *campaign, const struct compare_options *options)
-{
-    struct stored_comparison comparison;
+    CLEANUP(campaign_comparison_finish) struct campaign_comparison comparison = {.count = 0};
     struct error err = ERROR_INIT;
     int status;
 
-    if (stored_comparison_of_pairs(store, campaign->row, 0, options, &comparison, &err) !=
-        STATUS_OK)
+    if (campaign_comparison_of(store, campaign->uid, NULL, options, &comparison, &err) !=
+            STATUS_OK ||
+        record(store, &comparison, &err) != STATUS_OK)
         return command_fail(&err);
-    status = show(line, store, &comparison);
-    stored_comparison_finish(&comparison);
-    return status;
-}
-
-/* Several comparisons: one family. */
-static int show_family(const struct command_line *line, struct store *store,
-                       const struct campaign *campaign, const struct compare_options *options)
-{
-    struct campaign_comparison comparison;
-    struct error err = ERROR_INIT;
-    int status;
-
-    if (campaign_comparison_make(store, campaign->uid, NULL, options, &comparison, &err) !=
-        STATUS_OK)
-        return command_fail(&err);
-    if (campaign_comparison_record(store, false, &comparison, &err) != STATUS_OK)
-        status = command_fail(&err);
-    else
-        status = campaign_comparison_show(store, &comparison, false, command_has(line, KEY_JSON),
-                                          command_has(line, KEY_EXPLAIN));
+    status = campaign_comparison_show(line, store, &comparison, false);
     if (status == ASSAY_EXIT_OK && command_has(line, KEY_EXIT_STATUS))
         status = campaign_comparison_exit_status(&comparison);
-    campaign_comparison_finish(&comparison);
     return status;
 }
 
@@ -97,8 +63,7 @@ static int run_campaign(const struct command_line *line, struct store *store,
                                    "and then with: assay compare %.8s --db %s",
                                    campaign->uid, store_path_word(store), campaign->uid,
                                    store_path_word(store));
-    shown = (campaign->cell_count > 2 ? show_family : show_one)(line, store, campaign,
-                                                                &request->compare);
+    shown = show(line, store, campaign, &request->compare);
     if (shown == ASSAY_EXIT_OK && summary.failed > 0 && !command_has(line, KEY_EXIT_STATUS))
         shown = ASSAY_EXIT_TRIALS;
     return shown;
@@ -177,7 +142,7 @@ const struct command command_ab = {
         "  assay ab triad --a env:OMP_PROC_BIND=close --b env:OMP_PROC_BIND=spread\n"
         "\n" EXIT_STATUS_TEXT,
     .options = ab_options,
-    .groups = GROUP_STORE | GROUP_JSON | GROUP_STACK | GROUP_QUIET,
+    .groups = GROUP_STORE | GROUP_JSON | GROUP_MARKDOWN | GROUP_STACK | GROUP_QUIET,
     .arguments_min = 1,
     .arguments_max = CELL_LIST_MAX,
     .completes = "WORKLOAD|SUITE|FILE",
@@ -219,7 +184,7 @@ const struct command command_matrix = {
         "  assay matrix gemm --over 'env:OMP_PROC_BIND=,close' --over precision=fp32,bf16\n"
         "\n" EXIT_STATUS_TEXT,
     .options = matrix_options,
-    .groups = GROUP_STORE | GROUP_JSON | GROUP_STACK | GROUP_QUIET,
+    .groups = GROUP_STORE | GROUP_JSON | GROUP_MARKDOWN | GROUP_STACK | GROUP_QUIET,
     .arguments_min = 1,
     .arguments_max = CELL_LIST_MAX,
     .completes = "WORKLOAD|SUITE|FILE",

@@ -1,99 +1,31 @@
-#include <stdio.h>
 #include <string.h>
 
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
 #include "harness/cli/with_store.h"
 #include "harness/core/cleanup.h"
-#include "harness/core/log.h"
 #include "harness/core/member.h"
 #include "protocols/contract.h"
-#include "reports/view.h"
+#include "reports/acceptance_document.h"
 #include "results/analysis/acceptance.h"
 
 #define CAMPAIGNS_MAX 128
 
 enum { KEY_NO_RECORD = 0x100 };
 
-/* ---- the view ---- */
-
-static void append_figure(struct text *out, const json_t *object, const char *member,
-                          const struct number_unit *unit)
-{
-    const json_t *value = json_object_get(object, member);
-    char shown[NUMBER_SIZE];
-
-    text_append(out, json_is_number(value)
-                         ? number_format_digits(json_number_value(value) / unit->factor, 5, shown)
-                         : "?");
-}
-
-static struct number_unit unit_of(const json_t *item)
-{
-    struct metric_value value = {.value = json_number_value(json_object_get(item, "declared"))};
-
-    snprintf(value.unit, sizeof(value.unit), "%s", member_text(item, "unit"));
-    return view_metric_unit(metric_find(member_text(item, "metric")), &value);
-}
-
-static void append_item(struct text *out, const json_t *item, size_t index)
-{
-    const struct number_unit unit = unit_of(item);
-    size_t i;
-    const json_t *one;
-
-    text_append_format(out, "%zu. %s: %s\n   declared ", index + 1, member_text(item, "metric"),
-                       member_text(item, "verdict"));
-    append_figure(out, item, "declared", &unit);
-    text_append_format(out, " %s (alpha %g), limiting ", unit.name,
-                       json_number_value(json_object_get(item, "alpha")));
-    append_figure(out, item, "limiting", &unit);
-    text_append_format(out, " %s (beta %g)\n", unit.name,
-                       json_number_value(json_object_get(item, "beta")));
-    json_array_foreach(json_object_get(item, "units"), i, one)
-    {
-        text_append_format(out, "   %s  ", member_text(one, "result"));
-        append_figure(out, one, "value", &unit);
-        text_append_format(out, " %s, no better than ", unit.name);
-        append_figure(out, one, "best", &unit);
-        text_append(out, ", no worse than ");
-        append_figure(out, one, "worst", &unit);
-        text_append_format(out, ", %lld trials: %s%s%s\n",
-                           (long long)json_integer_value(json_object_get(one, "trials")),
-                           member_text(one, "verdict"), member_text(one, "reason")[0] ? ": " : "",
-                           acceptance_reason_words(member_text(one, "reason")));
-    }
-    if (member_text(item, "reason")[0])
-        text_append_format(out, "   %s\n", acceptance_reason_words(member_text(item, "reason")));
-}
-
 static int show(const struct command_line *line, const json_t *made)
 {
     struct text out;
-    size_t i;
-    const json_t *entry;
+    struct doc doc;
 
     if (command_has(line, KEY_JSON))
         return output_json(json_incref((json_t *)made));
     text_init(&out);
-    text_append_format(&out, "%s: the contract ",
-                       !strcmp(member_text(made, "verdict"), "accepted")   ? "Accepted"
-                       : !strcmp(member_text(made, "verdict"), "rejected") ? "Rejected"
-                                                                           : "Inconclusive");
-    entry = json_object_get(made, "contract");
-    text_append_printable(&out, member_text(entry, "contract"),
-                          strlen(member_text(entry, "contract")));
-    text_append(&out, " (every item must be accepted)\n");
-    json_array_foreach(json_object_get(made, "items"), i, entry) append_item(&out, entry, i);
-    json_array_foreach(json_object_get(made, "campaigns"), i, entry)
-    {
-        if (!json_is_true(json_object_get(entry, "planned")))
-            text_append_format(&out,
-                               "note: the plan of %.8s does not have this contract: it may have "
-                               "been written after the results were seen\n",
-                               member_text(entry, "campaign"));
-    }
-    return output_lines(&out);
+    doc = output_doc(line, &out);
+    acceptance_answer(&doc, made, NULL);
+    doc_close(&doc);
+    acceptance_items(&doc, NULL, made);
+    return output_document(&doc);
 }
 
 /* ---- the command ---- */
@@ -171,7 +103,7 @@ const struct command command_accept = {
             "  assay run --contract tender.yaml --protocol standard\n"
             "  assay accept tender.yaml last",
     .options = options,
-    .groups = GROUP_STORE | GROUP_JSON,
+    .groups = GROUP_STORE | GROUP_JSON | GROUP_MARKDOWN,
     .arguments_min = 1,
     .arguments_max = CAMPAIGNS_MAX,
     .completes = "FILE",

@@ -4,77 +4,36 @@
 
 #include "harness/cli/comparison_view.h"
 #include "harness/cli/with_store.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/log.h"
+#include "harness/core/member.h"
 #include "protocols/comparability.h"
 
 enum { KEY_MARGIN = 0x100, KEY_RECORD, KEY_BY };
 
-static int compare_campaigns(const struct command_line *line, struct store *store,
-                             const struct compare_options *options)
+static int compare(const struct command_line *line, struct store *store, void *context)
 {
-    struct campaign_comparison comparison;
+    CLEANUP(campaign_comparison_finish) struct campaign_comparison comparison = {.count = 0};
     struct error err = ERROR_INIT;
     int result;
 
-    if (campaign_comparison_make(store, line->arguments[0],
-                                 line->argument_count > 1 ? line->arguments[1] : NULL, options,
-                                 &comparison, &err) != STATUS_OK) {
-        command_say(&err);
-        return err.code == STATUS_INVALID ? ASSAY_EXIT_USAGE : ASSAY_EXIT_STORE;
+    if (campaign_comparison_of(store, line->arguments[0],
+                               line->argument_count > 1 ? line->arguments[1] : NULL, context,
+                               &comparison, &err) != STATUS_OK)
+        return comparison_fail(&err);
+    if (command_has(line, KEY_RECORD) && comparison.is_single && !comparison.list->paired &&
+        !strcmp(member_text(comparison.list->judgement, "verdict"),
+                comparability_verdict_name(EXPLORATORY))) {
+        log_error("without evidence they compare as exploratory only, which is not recorded: leave "
+                  "out --record, or measure both under `standard`, or `serving` for servers");
+        return ASSAY_EXIT_USAGE;
     }
-    result = campaign_comparison_show(store, &comparison, false, command_has(line, KEY_JSON),
-                                      command_has(line, KEY_EXPLAIN));
+    result = campaign_comparison_show(line, store, &comparison, false);
     if (result == ASSAY_EXIT_OK && command_has(line, KEY_RECORD) &&
         campaign_comparison_record(store, false, &comparison, &err) != STATUS_OK)
         result = command_fail(&err);
     if (result == ASSAY_EXIT_OK && command_has(line, KEY_EXIT_STATUS))
         result = campaign_comparison_exit_status(&comparison);
-    campaign_comparison_finish(&comparison);
-    return result;
-}
-
-static int compare(const struct command_line *line, struct store *store, void *context)
-{
-    struct stored_comparison comparison;
-    struct comparison_arms arms;
-    struct error err = ERROR_INIT;
-    json_t *object;
-    int result;
-
-    if (campaign_comparison_wanted(store, line->arguments[0],
-                                   line->argument_count > 1 ? line->arguments[1] : NULL))
-        return compare_campaigns(line, store, context);
-    if (stored_comparison_make(store, line->arguments[0],
-                               line->argument_count > 1 ? line->arguments[1] : NULL, context,
-                               &comparison, &err) != STATUS_OK) {
-        command_say(&err);
-        return err.code == STATUS_INVALID ? ASSAY_EXIT_USAGE : ASSAY_EXIT_STORE;
-    }
-    if (comparison_arms_load(store, &comparison, &arms, &err) != STATUS_OK) {
-        stored_comparison_finish(&comparison);
-        return command_fail_store(&err);
-    }
-    if (command_has(line, KEY_RECORD) && !comparison.paired &&
-        !strcmp(json_string_value(json_object_get(comparison.judgement, "verdict")),
-                comparability_verdict_name(EXPLORATORY))) {
-        log_error("without evidence they compare as exploratory only, which is not recorded: leave "
-                  "out --record, or measure both under `standard`, or `serving` for servers");
-        comparison_arms_finish(&arms);
-        stored_comparison_finish(&comparison);
-        return ASSAY_EXIT_USAGE;
-    }
-    object = stored_comparison_json(&comparison);
-    result = comparison_view_show(&comparison, &arms, json_incref(object),
-                                  command_has(line, KEY_JSON), command_has(line, KEY_EXPLAIN));
-    if (result == ASSAY_EXIT_OK && command_has(line, KEY_RECORD) &&
-        stored_comparison_record(store, comparison.paired ? "ab" : "compare", NULL, &comparison,
-                                 object, &err) != STATUS_OK)
-        result = command_fail(&err);
-    if (result == ASSAY_EXIT_OK && command_has(line, KEY_EXIT_STATUS))
-        result = comparison_exit_status(&comparison);
-    json_decref(object);
-    comparison_arms_finish(&arms);
-    stored_comparison_finish(&comparison);
     return result;
 }
 
@@ -120,7 +79,7 @@ const struct command command_compare = {
             "judged together: with the chance of one error among all, not in each.\n"
             "\n" EXIT_STATUS_TEXT,
     .options = options,
-    .groups = GROUP_STORE | GROUP_JSON,
+    .groups = GROUP_STORE | GROUP_JSON | GROUP_MARKDOWN,
     .arguments_min = 1,
     .arguments_max = 2,
     .completes = "RESULT|CAMPAIGN",

@@ -1,4 +1,3 @@
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -7,9 +6,7 @@
 #include "harness/cli/output.h"
 #include "harness/cli/with_store.h"
 #include "harness/core/cleanup.h"
-#include "harness/core/log.h"
-#include "harness/core/member.h"
-#include "harness/core/number.h"
+#include "reports/cost_document.h"
 #include "results/analysis/cost.h"
 #include "results/formats/price_sheet.h"
 
@@ -75,110 +72,21 @@ static enum status read_request(const struct command_line *line, struct request 
     return price_sheet_read(command_value(line, KEY_PRICES), &ret->sheet, err);
 }
 
-/* ---- the view ---- */
-
-static void append_printable(struct text *out, const char *string)
+static int show(const struct command_line *line, json_t *costs)
 {
-    text_append_printable(out, string, strlen(string));
-}
-
-static void append_number(struct text *out, const json_t *range, const char *member)
-{
-    const json_t *value = json_object_get(range, member);
-    char shown[NUMBER_SIZE];
-
-    text_append(out, json_is_number(value)
-                         ? number_format_digits(json_number_value(value), 4, shown)
-                         : "?");
-}
-
-/* "0.3121 EUR [0.30, 0.33]"; without bounds where they are the value or not known. */
-static void append_range(struct text *out, const json_t *range, const char *currency)
-{
-    append_number(out, range, "value");
-    text_append_format(out, " %s", currency);
-    if (json_is_number(json_object_get(range, "lo")) &&
-        !json_equal(json_object_get(range, "lo"), json_object_get(range, "hi"))) {
-        text_append(out, " [");
-        append_number(out, range, "lo");
-        text_append(out, ", ");
-        append_number(out, range, "hi");
-        text_append(out, "]");
-    }
-}
-
-static void append_option(struct text *out, const json_t *option, const char *currency)
-{
-    size_t i;
-    json_t *part;
-
-    text_append_format(out, "  %s \"",
-                       strcmp(member_text(option, "kind"), "cloud") ? "bought" : "rented");
-    append_printable(out, member_text(option, "item"));
-    text_append_format(out, "\" (line %lld)\n    an hour                ",
-                       (long long)json_integer_value(json_object_get(option, "line")));
-    append_range(out, json_object_get(option, "hourly"), currency);
-    text_append(out, "  = ");
-    json_array_foreach(json_object_get(option, "parts"), i, part)
-    {
-        text_append_format(out, "%s%s ", i ? " + " : "", member_text(part, "kind"));
-        append_number(out, json_object_get(part, "hourly"), "value");
-    }
-    text_append_char(out, '\n');
-    json_array_foreach(json_object_get(option, "figures"), i, part)
-    {
-        const json_t *share = json_object_get(part, "measured_share");
-
-        text_append_format(out, "    %-22s ", member_text(part, "per"));
-        append_range(out, json_object_get(part, "cost"), currency);
-        if (json_is_number(share))
-            text_append_format(out, "; %.0f %% of the width is the measurement's",
-                               100 * json_number_value(share));
-        text_append_char(out, '\n');
-    }
-}
-
-static void append_cost(struct text *out, const json_t *cost)
-{
-    const char *currency = member_text(json_object_get(cost, "prices"), "currency");
-    size_t i;
-    json_t *entry;
-
-    text_append_format(out, "%s on ", member_text(cost, "a"));
-    append_printable(out, member_text(cost, "device"));
-    text_append_char(out, '\n');
-    json_array_foreach(json_object_get(cost, "options"), i, entry)
-        append_option(out, entry, currency);
-    json_array_foreach(json_object_get(cost, "notes"), i, entry)
-    {
-        text_append(out, "  note: ");
-        if (json_is_integer(json_object_get(entry, "line")))
-            text_append_format(
-                out, "line %lld: ", (long long)json_integer_value(json_object_get(entry, "line")));
-        append_printable(out, member_text(entry, "text"));
-        text_append_char(out, '\n');
-    }
-}
-
-static int show(const struct command_line *line, const struct request *request, json_t *costs)
-{
-    const json_t *given = request->assumptions;
     struct text out;
+    struct doc doc;
     size_t i;
     json_t *cost;
 
     if (command_has(line, KEY_JSON))
         return output_json(json_incref(costs));
     text_init(&out);
-    text_append_format(&out,
-                       "Cost at prices of %s: discount %g a year, PUE %g, at work %g of all hours, "
-                       "under the measured load while at work\n\n",
-                       member_text(given, "as_of"),
-                       json_number_value(json_object_get(given, "discount")),
-                       json_number_value(json_object_get(given, "pue")),
-                       json_number_value(json_object_get(given, "utilisation")));
-    json_array_foreach(costs, i, cost) append_cost(&out, cost);
-    return output_lines(&out);
+    doc = output_doc(line, &out);
+    cost_open(&doc);
+    json_array_foreach(costs, i, cost) cost_append(&doc, cost);
+    doc_close(&doc);
+    return output_document(&doc);
 }
 
 /* ---- the command ---- */
@@ -198,7 +106,7 @@ static int cost(const struct command_line *line, struct store *store, void *cont
     }
     if (!command_has(line, KEY_NO_RECORD) && !line->bundle)
         database_record(line, "cost", "cost", costs, "the figures are not recorded");
-    return show(line, request, costs);
+    return show(line, costs);
 }
 
 static int run(const struct command_line *line)
@@ -249,7 +157,7 @@ const struct command command_cost = {
             "\n"
             "  assay cost 9f2c41aa/1 b7d0e333/1 --prices prices.csv --discount 0.05 --pue 1.3",
     .options = options,
-    .groups = GROUP_STORE | GROUP_JSON,
+    .groups = GROUP_STORE | GROUP_JSON | GROUP_MARKDOWN,
     .arguments_min = 1,
     .arguments_max = RESULTS_MAX,
     .completes = "RESULT",

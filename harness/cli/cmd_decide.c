@@ -6,7 +6,7 @@
 #include "harness/cli/with_store.h"
 #include "harness/core/member.h"
 #include "protocols/decision.h"
-#include "reports/decision_words.h"
+#include "reports/decision_document.h"
 #include "results/analysis/decision.h"
 #include "results/formats/peak_sheet.h"
 #include "results/formats/price_sheet.h"
@@ -18,110 +18,17 @@ struct request {
     json_t *prices, *peaks;
 };
 
-/* ---- the view ---- */
-
-/* Texts of a declaration are shown as they can be printed. */
-static void append_words(struct text *out, struct text *words)
-{
-    text_append_printable(out, text_ok(words) ? words->data : "", words->length);
-    out->failed |= words->failed;
-    text_clear(words);
-}
-
-static void append_option(struct text *out, const json_t *body, const json_t *option,
-                          struct text *words)
-{
-    const json_t *figures = json_object_get(body, "figures"), *entry;
-    const json_t *required = json_object_get(json_object_get(body, "decision"), "requirements");
-    size_t i;
-
-    text_append(words, member_text(option, "name"));
-    append_words(out, words);
-    text_append_format(out, " (%s, ", member_text(option, "result"));
-    text_append(words, member_text(option, "device"));
-    append_words(out, words);
-    text_append(out, "): ");
-    decision_spaced(out, member_text(option, "standing"));
-    json_array_foreach(json_object_get(option, "dominated_by"), i, entry)
-    {
-        text_append_format(words, "%s%s", i ? ", " : " by ", json_string_value(entry));
-        append_words(out, words);
-    }
-    text_append_char(out, '\n');
-    json_array_foreach(figures, i, entry)
-    {
-        const struct number_unit unit = decision_figure_unit(body, i);
-
-        text_append(out, "  ");
-        decision_figure_name(out, entry);
-        text_append(out, ": ");
-        decision_range_words(words, json_array_get(json_object_get(option, "figures"), i), &unit);
-        append_words(out, words);
-        text_append_char(out, '\n');
-    }
-    json_array_foreach(json_object_get(option, "requirements"), i, entry)
-    {
-        text_append(out, "  ");
-        decision_requirement_words(words, json_array_get(required, i));
-        text_append(words, ": ");
-        decision_met_words(words, entry);
-        append_words(out, words);
-        text_append_char(out, '\n');
-    }
-    json_array_foreach(json_object_get(option, "peaks"), i, entry)
-    {
-        text_append(out, "  ");
-        decision_peak_words(words, json_object_get(body, "peaks"), entry);
-        append_words(out, words);
-        text_append_char(out, '\n');
-    }
-}
-
 static int show(const struct command_line *line, const json_t *body)
 {
-    struct text out, words;
-    size_t i;
-    const json_t *entry;
+    struct text out;
+    struct doc doc;
 
     if (command_has(line, KEY_JSON))
         return output_json(json_incref((json_t *)body));
     text_init(&out);
-    text_init(&words);
-    decision_question_words(&words, body);
-    append_words(&out, &words);
-    text_append_char(&out, '\n');
-    decision_answer_words(&words, body);
-    append_words(&out, &words);
-    text_append_char(&out, '\n');
-    if (decision_cost_words(&words, body)) {
-        text_append(&out, "At what cost: ");
-        append_words(&out, &words);
-        text_append_char(&out, '\n');
-    }
-    text_append(&out, "How sure: ");
-    decision_sure_words(&words, body);
-    append_words(&out, &words);
-    text_append(&out, "\n\n");
-    json_array_foreach(json_object_get(body, "options"), i, entry)
-        append_option(&out, body, entry, &words);
-    if (json_array_size(json_object_get(body, "changes")) > 0)
-        text_append(&out, "\nWhat would change the answer, each by itself:\n");
-    json_array_foreach(json_object_get(body, "changes"), i, entry)
-    {
-        text_append(&out, "  ");
-        decision_change_words(&words, body, entry);
-        append_words(&out, &words);
-        text_append_char(&out, '\n');
-    }
-    json_array_foreach(json_object_get(body, "notes"), i, entry)
-    {
-        text_append(&words, "note: ");
-        decision_note_words(&words, entry);
-        append_words(&out, &words);
-        text_append_char(&out, '\n');
-    }
-    text_finish(&words);
-    return output_lines(&out);
+    doc = output_doc(line, &out);
+    decision_document(&doc, body);
+    return output_document(&doc);
 }
 
 /* ---- the command ---- */
@@ -253,7 +160,7 @@ const struct command command_decide = {
         "\n"
         "  assay decide chat.yaml",
     .options = options,
-    .groups = GROUP_STORE | GROUP_JSON,
+    .groups = GROUP_STORE | GROUP_JSON | GROUP_MARKDOWN,
     .arguments_min = 1,
     .arguments_max = 1,
     .completes = "FILE",

@@ -7,6 +7,7 @@
 #include "harness/core/member.h"
 #include "harness/runner/doctor.h"
 #include "harness/runner/progress.h"
+#include "reports/doctor_document.h"
 
 enum { KEY_JITTER = 0x100 };
 
@@ -30,60 +31,24 @@ static bool show_progress(void *context, int64_t done_ns)
     return true;
 }
 
-static void append_labelled(struct text *out, const char *label, const char *words)
+static int show(const struct command_line *line, const json_t *report)
 {
-    text_append_format(out, "    %-10s ", label);
-    output_wrapped(out, words, 15, output_columns());
-}
-
-static void append_finding(struct text *out, const json_t *finding)
-{
-    text_append_format(out, "  %s (%s)\n", member_text(finding, "check"),
-                       member_text(finding, "severity"));
-    append_labelled(out, "seen", member_text(finding, "observed"));
-    append_labelled(out, "effect", member_text(finding, "effect"));
-    append_labelled(out, "remedy", member_text(finding, "remedy"));
-}
-
-static void append_list(struct text *out, const char *heading, const json_t *list, const char *key)
-{
-    size_t i;
-    json_t *entry;
-
-    if (json_array_size(list) > 0)
-        text_append_format(out, "\n%s\n", heading);
-    json_array_foreach(list, i, entry)
-    {
-        text_append_format(out, "  %-20s ", member_text(entry, "check"));
-        output_wrapped(out, member_text(entry, key), 23, output_columns());
-    }
-}
-
-static int show(const json_t *report)
-{
-    const json_t *findings = json_object_get(report, "findings");
+    const size_t count = json_array_size(json_object_get(report, "findings"));
     struct text out;
-    size_t i;
-    json_t *finding;
+    struct doc doc;
 
     text_init(&out);
-    if (json_array_size(findings) == 0)
-        text_append(&out, "Nothing was found that would invalidate evidence.\n");
+    doc = output_doc(line, &out);
+    if (count == 0)
+        doc_say(&doc, NULL, "Nothing was found that would invalidate evidence.");
     else
-        text_append_format(&out, "%zu finding%s; the worst: %s\n\n", json_array_size(findings),
-                           json_array_size(findings) == 1 ? "" : "s", member_text(report, "worst"));
-    json_array_foreach(findings, i, finding)
-    {
-        append_finding(&out, finding);
-    }
-    append_list(&out, "In order", json_object_get(report, "passed"), "observed");
-    append_list(&out, "Not known here", json_object_get(report, "unknown"), "reason");
-    text_append_char(&out, '\n');
-    output_wrapped(&out,
-                   "critical: numbers taken like this say little of the device; warning: wider "
-                   "intervals, or a level that moves; info: no change needed.",
-                   0, output_columns());
-    return output_text(&out);
+        doc_say(&doc, NULL, "%zu finding%s; the worst: %s", count, count == 1 ? "" : "s",
+                member_text(report, "worst"));
+    doctor_document(&doc, report);
+    doc_say(&doc, NULL,
+            "critical: numbers taken like this say little of the device; warning: wider intervals, "
+            "or a level that moves; info: no change needed.");
+    return output_document(&doc);
 }
 
 static int run(const struct command_line *line)
@@ -115,7 +80,7 @@ static int run(const struct command_line *line)
         return command_fail(&err);
     if (command_has(line, KEY_JSON))
         return output_json(report);
-    status = show(report);
+    status = show(line, report);
     json_decref(report);
     return (int)status;
 }
@@ -140,6 +105,6 @@ const struct command command_doctor = {
             "  assay doctor --device cuda:0 --jitter 60s\n"
             "  assay doctor --json --jitter 0s",
     .options = options,
-    .groups = GROUP_JSON | GROUP_STACK | GROUP_QUIET,
+    .groups = GROUP_JSON | GROUP_MARKDOWN | GROUP_STACK | GROUP_QUIET,
     .run = run,
 };

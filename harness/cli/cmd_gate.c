@@ -1,9 +1,8 @@
-#include <stdlib.h>
-
 #include "harness/cli/commands.h"
 #include "harness/cli/comparison_view.h"
 #include "harness/cli/gate_report.h"
 #include "harness/cli/with_store.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/file.h"
 #include "harness/core/log.h"
 #include "results/analysis/gate.h"
@@ -12,19 +11,20 @@ enum {
     KEY_MARGIN = 0x100,
     KEY_NO_RECORD,
     KEY_ALLOW_FOREIGN_WORKER,
-    KEY_MARKDOWN,
+    KEY_MARKDOWN_FILE,
     KEY_JUNIT,
     KEY_BY
 };
 
 static const struct {
     int key;
-    void (*append)(struct text *out, const struct gate_report *report);
-} formats[] = {{KEY_MARKDOWN, gate_report_markdown}, {KEY_JUNIT, gate_report_junit}};
+    void (*append)(struct text *out, const struct campaign_comparison *comparison);
+} formats[] = {{KEY_MARKDOWN_FILE, gate_report_markdown}, {KEY_JUNIT, gate_report_junit}};
 #define FORMATS (sizeof(formats) / sizeof(formats[0]))
 
 /* The files that were asked for. An exit status. */
-static int write_reports(const struct command_line *line, const struct gate_report *report)
+static int write_reports(const struct command_line *line,
+                         const struct campaign_comparison *comparison)
 {
     struct error err = ERROR_INIT;
     enum status status = STATUS_OK;
@@ -36,57 +36,12 @@ static int write_reports(const struct command_line *line, const struct gate_repo
         if (!path)
             continue;
         text_init(&out);
-        formats[i].append(&out, report);
+        formats[i].append(&out, comparison);
         status = text_ok(&out) ? file_write_atomic(path, out.data, out.length, 0644, &err)
                                : error_no_memory(&err);
         text_finish(&out);
     }
     return status == STATUS_OK ? ASSAY_EXIT_OK : command_fail(&err);
-}
-
-static int write_campaign_reports(const struct command_line *line,
-                                  const struct campaign_comparison *comparison)
-{
-    struct gate_row *rows = calloc(comparison->count, sizeof(*rows));
-    const struct gate_report report = {rows,
-                                       comparison->count,
-                                       campaign_comparison_decide(comparison),
-                                       comparison->a,
-                                       comparison->b[0] ? comparison->b : NULL,
-                                       comparison->options.margin,
-                                       campaign_comparison_figure(comparison)};
-    struct error err = ERROR_INIT;
-    int result;
-
-    if (!rows) {
-        error_no_memory(&err);
-        return command_fail(&err);
-    }
-    for (size_t i = 0; i < comparison->count; i++)
-        rows[i] = (struct gate_row){comparison->names[i], &comparison->list[i],
-                                    gate_decide(&comparison->list[i])};
-    result = write_reports(line, &report);
-    free(rows);
-    return result;
-}
-
-static int write_report(const struct command_line *line, const struct comparison_arms *arms,
-                        const struct stored_comparison *comparison, enum gate_decision decision,
-                        double margin)
-{
-    const json_t *arm = json_array_get(arms->json, 1);
-    const char *workload = json_string_value(json_object_get(arm, "workload"));
-    const char *precision = json_string_value(json_object_get(arm, "precision"));
-    struct gate_row row = {NULL, comparison, decision};
-    const struct gate_report report = {&row,          1,      decision,          comparison->a,
-                                       comparison->b, margin, comparison->figure};
-    char *name = text_format("%s %s", workload ? workload : "?", precision ? precision : "");
-    int result;
-
-    row.name = name;
-    result = write_reports(line, &report);
-    free(name);
-    return result;
 }
 
 /* Says what was decided. Returns its exit status. */
@@ -109,24 +64,8 @@ static int conclude(enum gate_decision decision)
     return ends[decision].status;
 }
 
-/* Who may only read a database may still judge by it. */
-static void record(const struct command_line *line, enum gate_decision decision,
-                   const struct stored_comparison *comparison, const json_t *object)
-{
-    struct store *store = NULL;
-    struct error err = ERROR_INIT;
-
-    if (database_open(command_database(line), STORE_WRITE, database_wait_ns(STORE_READ), &store,
-                      &err) != STATUS_OK ||
-        stored_comparison_record(store, "gate", gate_decision_name(decision), comparison, object,
-                                 &err) != STATUS_OK)
-        log_warning("the decision is not recorded: %s", err.message);
-    store_close(store);
-}
-
 /* The record of every cell; who may only read a database may still judge by it. */
-static void record_campaigns(const struct command_line *line,
-                             const struct campaign_comparison *comparison)
+static void record(const struct command_line *line, const struct campaign_comparison *comparison)
 {
     struct store *store = NULL;
     struct error err = ERROR_INIT;
@@ -138,69 +77,30 @@ static void record_campaigns(const struct command_line *line,
     store_close(store);
 }
 
-static int pass_or_fail_campaigns(const struct command_line *line, struct store *store,
-                                  const struct compare_options *options)
-{
-    struct campaign_comparison comparison;
-    struct error err = ERROR_INIT;
-    enum gate_decision decision;
-    int written;
-
-    if (campaign_comparison_make(store, line->arguments[0],
-                                 line->argument_count > 1 ? line->arguments[1] : NULL, options,
-                                 &comparison, &err) != STATUS_OK)
-        return err.code == STATUS_INVALID ? (command_say(&err), ASSAY_EXIT_USAGE)
-                                          : command_fail_store(&err);
-    if (command_has(line, KEY_ALLOW_FOREIGN_WORKER))
-        campaign_comparison_allow_foreign_worker(&comparison);
-    decision = campaign_comparison_decide(&comparison);
-    if (!command_has(line, KEY_NO_RECORD))
-        record_campaigns(line, &comparison);
-    campaign_comparison_show(store, &comparison, true, command_has(line, KEY_JSON), false);
-    written = write_campaign_reports(line, &comparison);
-    campaign_comparison_finish(&comparison);
-    return written == ASSAY_EXIT_OK ? conclude(decision) : written;
-}
-
 static int pass_or_fail(const struct command_line *line, struct store *store, void *context)
 {
-    const struct compare_options *options = context;
-    struct stored_comparison comparison;
-    struct comparison_arms arms;
+    CLEANUP(campaign_comparison_finish) struct campaign_comparison comparison = {.count = 0};
     struct error err = ERROR_INIT;
-    enum gate_decision decision;
-    json_t *object;
     int written;
 
-    if (campaign_comparison_wanted(store, line->arguments[0],
-                                   line->argument_count > 1 ? line->arguments[1] : NULL))
-        return pass_or_fail_campaigns(line, store, options);
-    if (stored_comparison_make(store, line->arguments[0],
-                               line->argument_count > 1 ? line->arguments[1] : NULL, options,
+    if (campaign_comparison_of(store, line->arguments[0],
+                               line->argument_count > 1 ? line->arguments[1] : NULL, context,
                                &comparison, &err) != STATUS_OK)
-        return command_fail_store(&err);
-    if (!comparison.paired && comparison.cells[0] == comparison.cells[1]) {
+        return comparison_fail(&err);
+    if (comparison.is_single && comparison.list->cells[0] == comparison.list->cells[1]) {
         log_error("baseline and candidate are one and the same result, %s: a gate that compares it "
                   "with itself would always pass; name two (did the candidate's run fail, so that "
                   "`last` is still the baseline?)",
                   comparison.a);
-        stored_comparison_finish(&comparison);
         return ASSAY_EXIT_USAGE;
     }
-    if (comparison_arms_load(store, &comparison, &arms, &err) != STATUS_OK) {
-        stored_comparison_finish(&comparison);
-        return command_fail_store(&err);
-    }
-    comparison.allows_foreign_worker = command_has(line, KEY_ALLOW_FOREIGN_WORKER);
-    decision = gate_decide(&comparison);
-    object = gate_json(&comparison, options->margin);
+    if (command_has(line, KEY_ALLOW_FOREIGN_WORKER))
+        campaign_comparison_allow_foreign_worker(&comparison);
     if (!command_has(line, KEY_NO_RECORD))
-        record(line, decision, &comparison, object);
-    comparison_view_show(&comparison, &arms, object, command_has(line, KEY_JSON), false);
-    written = write_report(line, &arms, &comparison, decision, options->margin);
-    comparison_arms_finish(&arms);
-    stored_comparison_finish(&comparison);
-    return written == ASSAY_EXIT_OK ? conclude(decision) : written;
+        record(line, &comparison);
+    campaign_comparison_show(line, store, &comparison, true);
+    written = write_reports(line, &comparison);
+    return written == ASSAY_EXIT_OK ? conclude(campaign_comparison_decide(&comparison)) : written;
 }
 
 static int run(const struct command_line *line)
@@ -227,7 +127,7 @@ static const struct argp_option options[] = {
      "judge what another program than assay's own worker measured and checked (ASSAY_WORKER, or a "
      "worker that hands nothing over), which is otherwise refused; the stored decision says that "
      "it was allowed"},
-    {"markdown", KEY_MARKDOWN, "FILE", 0, "write a table for a pull request, too"},
+    {"markdown", KEY_MARKDOWN_FILE, "FILE", 0, "write a table for a pull request, too"},
     {"junit", KEY_JUNIT, "FILE", 0, "write JUnit XML, too: a test case a comparison"},
     {"no-record", KEY_NO_RECORD, NULL, 0, "store nothing, and leave the file as it is"},
     {0}};

@@ -12,6 +12,7 @@
 #include "harness/core/number.h"
 #include "harness/runner/campaign.h"
 #include "protocols/comparability.h"
+#include "reports/comparison_words.h"
 #include "results/analysis/reproduction.h"
 
 enum { KEY_MARGIN = 0x100 };
@@ -43,98 +44,77 @@ static int tell_why_not(const struct command_line *line, const char *original, c
     return shown == ASSAY_EXIT_OK ? exit_statuses[REPRODUCTION_NOT_HERE] : shown;
 }
 
-static void append_spread(struct text *line, const struct reproduction *reproduction)
+static void say_spread(struct doc *doc, const struct reproduction *reproduction)
 {
     const struct repeatability *repeatability = &reproduction->repeatability;
-    const struct estimate_interval *ratio = &reproduction->numbers.ratio;
-    char value[NUMBER_SIZE], lo[NUMBER_SIZE], hi[NUMBER_SIZE], spread[NUMBER_SIZE];
-    const int digits =
-        ratio->has_interval ? 1 + number_digits(ratio->value, ratio->lo, ratio->hi) : 4;
+    char spread[NUMBER_SIZE];
 
-    text_append_format(line,
-                       "%zu campaigns of this under the same conditions, stored before this one, "
-                       "spread by %s (standard deviation). With that",
-                       repeatability->count,
-                       number_format_percent(expm1(repeatability->sd_log), spread));
-    if (ratio->has_interval)
-        text_append_format(line, ", time b/a %s, %g %% interval [%s, %s].",
-                           number_format_digits(ratio->value, digits, value),
-                           reproduction->numbers.confidence * 100,
-                           number_format_digits(ratio->lo, digits, lo),
-                           number_format_digits(ratio->hi, digits, hi));
-    else
-        text_append(line, " there is still no interval: too few trials.");
+    doc_add(doc,
+            "%zu campaigns of this under the same conditions, stored before this one, spread by %s "
+            "(standard deviation). With that, time b/a ",
+            repeatability->count, number_format_percent(expm1(repeatability->sd_log), spread));
+    comparison_range_words(&doc->block, &reproduction->numbers.ratio);
+    doc_end(doc, NULL);
 }
 
-static void append_no_spread(struct text *line, const struct reproduction *reproduction)
+static void say_no_spread(struct doc *doc, const struct reproduction *reproduction)
 {
-    text_append_format(
-        line,
-        "The interval holds how trials of one session differ, not how sessions do: "
-        "that takes %d campaigns of this under the same conditions, stored before this "
-        "one, and there %s %zu.",
-        REPEATABILITY_NEEDED, reproduction->repeatability.most == 1 ? "is" : "are",
-        reproduction->repeatability.most);
+    doc_add(doc,
+            "The interval holds how trials of one session differ, not how sessions do: that takes "
+            "%d campaigns of this under the same conditions, stored before this one, and there %s "
+            "%zu.",
+            REPEATABILITY_NEEDED, reproduction->repeatability.most == 1 ? "is" : "are",
+            reproduction->repeatability.most);
     if (reproduction->verdict == REPRODUCTION_DIFFERS)
-        text_append(line, " Where this machine drifts, reproduce it again before you decide.");
+        doc_add(doc, " Where this machine drifts, reproduce it again before you decide.");
+    doc_end(doc, NULL);
 }
 
 /* The verdict in a sentence. */
-static void append_headline(struct text *line, const struct reproduction *reproduction)
+static void say_headline(struct doc *doc, const struct reproduction *reproduction)
 {
     const struct stored_comparison *comparison = reproduction->comparison;
 
     switch (reproduction->verdict) {
     case REPRODUCTION_HELD:
-        text_append_format(line, "Reproduced: %s agrees with %s within %.3g %%.", comparison->b,
-                           comparison->a, reproduction->margin * 100);
+        doc_say(doc, NULL, "Reproduced: %s agrees with %s within %.3g %%.", comparison->b,
+                comparison->a, reproduction->margin * 100);
         break;
     case REPRODUCTION_DIFFERS:
         if (comparison->figure == COMPARE_TIME)
-            text_append_format(line, "Not reproduced: %s takes %.4g times as long as %s.",
-                               comparison->b, comparison->numbers.ratio.value, comparison->a);
+            doc_say(doc, NULL, "Not reproduced: %s takes %.4g times as long as %s.", comparison->b,
+                    comparison->numbers.ratio.value, comparison->a);
         else
-            text_append_format(line,
-                               "Not reproduced: of %s %.4g %% of the requests are within the "
-                               "limits, and of %s %.4g %%.",
-                               comparison->b, 100 * comparison->change.b.value, comparison->a,
-                               100 * comparison->change.a.value);
+            doc_say(doc, NULL,
+                    "Not reproduced: of %s %.4g %% of the requests are within the limits, and of "
+                    "%s %.4g %%.",
+                    comparison->b, 100 * comparison->change.b.value, comparison->a,
+                    100 * comparison->change.a.value);
         break;
     case REPRODUCTION_NOT_HERE:
-        text_append(line, "Not reproducible here: the two do not compare, for the reasons below");
+        doc_say(doc, NULL, "Not reproducible here: the two do not compare, for the reasons below");
         break;
     case REPRODUCTION_INCONCLUSIVE:
-        text_append_format(line,
-                           "Inconclusive: these trials neither show that %s agrees with %s nor "
-                           "that it does not.",
-                           comparison->b, comparison->a);
+        doc_say(doc, NULL,
+                "Inconclusive: these trials neither show that %s agrees with %s nor that it does "
+                "not.",
+                comparison->b, comparison->a);
         break;
     }
 }
 
-static void append_wrapped(struct text *out, const char *indent, struct text *line)
-{
-    text_append(out, indent);
-    output_wrapped(out, text_ok(line) ? line->data : "", strlen(indent), output_columns());
-    text_finish(line);
-}
-
 /* What was decided, without the comparison itself. */
-static void append_reproduction(struct text *out, const struct reproduction *reproduction)
+static void say_reproduction(struct doc *doc, const struct reproduction *reproduction)
 {
-    struct text line;
-
-    text_init(&line);
-    append_headline(&line, reproduction);
-    append_wrapped(out, "", &line);
+    say_headline(doc, reproduction);
     if (!reproduction->comparison->has_numbers || reproduction->comparison->figure != COMPARE_TIME)
         return;
-    text_init(&line);
+    doc_open(doc, DOC_DETAILS, NULL);
     if (reproduction->rests_on == REPRODUCTION_ON_REPEATABILITY)
-        append_spread(&line, reproduction);
+        say_spread(doc, reproduction);
     else
-        append_no_spread(&line, reproduction);
-    append_wrapped(out, "  ", &line);
+        say_no_spread(doc, reproduction);
+    doc_close(doc);
 }
 
 static int tell(const struct command_line *line, const struct reproduction *reproduction,
@@ -143,6 +123,7 @@ static int tell(const struct command_line *line, const struct reproduction *repr
     const struct stored_comparison *comparison = reproduction->comparison;
     const bool not_here = reproduction->verdict == REPRODUCTION_NOT_HERE;
     struct text out;
+    struct doc doc;
     int shown;
 
     if (command_has(line, KEY_JSON)) {
@@ -157,10 +138,10 @@ static int tell(const struct command_line *line, const struct reproduction *repr
                       "comparison", body, "reproduce", json_object_get(object, "reproduce")));
     } else {
         text_init(&out);
-        append_reproduction(&out, reproduction);
-        text_append_char(&out, '\n');
-        comparison_view_append(&out, comparison, arms, command_has(line, KEY_EXPLAIN));
-        shown = output_text(&out);
+        doc = output_doc(line, &out);
+        say_reproduction(&doc, reproduction);
+        comparison_view_append(&doc, comparison, arms, command_has(line, KEY_EXPLAIN));
+        shown = output_document(&doc);
     }
     return shown == ASSAY_EXIT_OK ? exit_statuses[reproduction->verdict] : shown;
 }
@@ -388,7 +369,7 @@ const struct command command_reproduce = {
             "reproducible here, or wrong arguments; 3: inconclusive. 4 and above: the command "
             "itself failed.",
     .options = options,
-    .groups = GROUP_STORE | GROUP_JSON | GROUP_STACK | GROUP_QUIET,
+    .groups = GROUP_STORE | GROUP_JSON | GROUP_MARKDOWN | GROUP_STACK | GROUP_QUIET,
     .arguments_min = 1,
     .arguments_max = 1,
     .completes = "RESULT",

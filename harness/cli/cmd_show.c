@@ -7,6 +7,7 @@
 #include "harness/cli/output.h"
 #include "harness/cli/results_view.h"
 #include "harness/cli/with_store.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/log.h"
 #include "harness/core/shell.h"
 #include "harness/core/text.h"
@@ -81,32 +82,26 @@ static bool only_result(struct store *store, const char *bundle, int64_t *ret, i
 static enum status append_peaks(struct text *out, struct store *store, int64_t cell,
                                 const json_t *peaks, struct error *err)
 {
-    json_t *record = NULL, *shares, *share;
-    struct text words, line;
+    json_auto_t *record = NULL, *shares = NULL;
+    CLEANUP(text_finish) struct text lines;
+    CLEANUP(doc_finish) struct doc doc = doc_new(&lines, &doc_lines);
+    json_t *share;
     size_t i;
-    enum status status = peaks ? store_cell_json(store, cell, &record, err) : STATUS_OK;
 
-    if (!peaks || status != STATUS_OK)
-        return status;
-    text_init(&words);
-    text_init(&line);
+    text_init(&lines);
+    if (!peaks)
+        return STATUS_OK;
+    TRY(store_cell_json(store, cell, &record, err));
     shares = peak_shares(record, peaks, NULL);
     text_append(out, json_array_size(shares) > 0
                          ? "\n"
                          : "\nNo declared peak is of this device, precision and metrics.\n");
     json_array_foreach(shares, i, share)
     {
-        decision_peak_words(&words, peaks, share);
-        text_append_printable(&line, text_ok(&words) ? words.data : "", words.length);
-        output_append_lines(out, text_ok(&line) ? line.data : "");
-        text_append_char(out, '\n');
-        text_clear(&words);
-        text_clear(&line);
+        decision_peak_words(&doc.block, peaks, share);
+        doc_end(&doc, NULL);
     }
-    text_finish(&words);
-    text_finish(&line);
-    json_decref(shares);
-    json_decref(record);
+    output_append_lines(out, lines.data);
     return STATUS_OK;
 }
 

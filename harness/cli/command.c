@@ -9,32 +9,27 @@
 #include "harness/core/log.h"
 #include "harness/core/text.h"
 
-static const struct argp_option store_options[] = {
-    {"db", KEY_DB, "FILE", 0, "database (default: $ASSAY_DB, else assay.db in this folder)", 90},
-    {0}};
-static const struct argp_option json_options[] = {
-    {"json", KEY_JSON, NULL, 0, "write JSON to standard output", 91}, {0}};
-static const struct argp_option stack_options[] = {
-    {"lib", KEY_LIB, "NAME=PATH", OPTION_REPEATS,
-     "open this file as the vendor library NAME (opencl, ...)", 92},
-    {0}};
-static const struct argp_option quiet_options[] = {{"quiet", KEY_QUIET, NULL, 0, "no progress", 93},
-                                                   {0}};
+static const struct {
+    enum command_group group;
+    struct argp_option options[2];
+} groups[GROUP_COUNT] = {
+    {GROUP_STORE,
+     {{"db", KEY_DB, "FILE", 0, "database (default: $ASSAY_DB, else assay.db in this folder)",
+       90}}},
+    {GROUP_JSON, {{"json", KEY_JSON, NULL, 0, "write JSON to standard output", 91}}},
+    {GROUP_MARKDOWN,
+     {{"markdown", KEY_MARKDOWN, NULL, 0, "write Markdown, for issues, reviews and chats", 91}}},
+    {GROUP_STACK,
+     {{"lib", KEY_LIB, "NAME=PATH", OPTION_REPEATS,
+       "open this file as the vendor library NAME (opencl, ...)", 92}}},
+    {GROUP_QUIET, {{"quiet", KEY_QUIET, NULL, 0, "no progress", 93}}},
+};
 
 const struct argp_option *command_group_options(enum command_group group)
 {
-    switch (group) {
-    case GROUP_STORE:
-        return store_options;
-    case GROUP_JSON:
-        return json_options;
-    case GROUP_STACK:
-        return stack_options;
-    case GROUP_QUIET:
-        return quiet_options;
-    case GROUP_NONE:
-        break;
-    }
+    for (size_t i = 0; i < GROUP_COUNT; i++)
+        if (groups[i].group == group)
+            return groups[i].options;
     return NULL;
 }
 

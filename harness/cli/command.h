@@ -34,12 +34,13 @@ enum assay_exit {
 /* Options that several commands share; a command names the groups it takes. */
 enum command_group {
     GROUP_NONE = 0,
-    GROUP_STORE = 1 << 0, /* --db */
-    GROUP_JSON = 1 << 1,  /* --json */
-    GROUP_STACK = 1 << 2, /* --lib */
-    GROUP_QUIET = 1 << 3, /* --quiet */
+    GROUP_STORE = 1 << 0,    /* --db */
+    GROUP_JSON = 1 << 1,     /* --json */
+    GROUP_STACK = 1 << 2,    /* --lib */
+    GROUP_QUIET = 1 << 3,    /* --quiet */
+    GROUP_MARKDOWN = 1 << 4, /* --markdown */
 };
-#define GROUP_COUNT 4
+#define GROUP_COUNT 5
 
 struct command_line;
 
@@ -99,7 +100,7 @@ enum {
 #define OPTION_REPEATS 0x1000
 
 /* Keys of the shared groups. */
-enum { KEY_DB = 0x400, KEY_JSON, KEY_LIB, KEY_QUIET };
+enum { KEY_DB = 0x400, KEY_JSON, KEY_LIB, KEY_MARKDOWN, KEY_QUIET };
 
 /* Parses argv of one command and runs it; returns the exit status. */
 int command_main(const struct command *command, int argc, char **argv);

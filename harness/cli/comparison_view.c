@@ -1,20 +1,20 @@
 #include "harness/cli/comparison_view.h"
 
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/cli/command.h"
 #include "harness/cli/output.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
-#include "harness/core/number.h"
 #include "protocols/comparability.h"
+#include "reports/comparison_words.h"
 
 /* More runs than these are named by families; --json has each. */
 #define RUNS_LISTED 5
+#define NAMES_SHOWN 4
 
 enum status comparison_by(const char *word, struct compare_options *options, struct error *err)
 {
@@ -26,6 +26,14 @@ enum status comparison_by(const char *word, struct compare_options *options, str
                            word);
 }
 
+int comparison_fail(const struct error *err)
+{
+    if (err->code != STATUS_INVALID)
+        return command_fail_store(err);
+    command_say(err);
+    return ASSAY_EXIT_USAGE;
+}
+
 json_t *comparison_view_json(const struct comparison_arms *arms, const json_t *object)
 {
     json_t *shown = json_copy((json_t *)(uintptr_t)object);
@@ -34,169 +42,119 @@ json_t *comparison_view_json(const struct comparison_arms *arms, const json_t *o
     return shown;
 }
 
-int comparison_exit_status(const struct stored_comparison *comparison)
-{
-    const enum compare_verdict verdict = comparison->numbers.verdict;
-    const int served = served_change_verdict(comparison->figure, &comparison->change);
-
-    if (!strcmp(member_text(comparison->judgement, "verdict"), "not_comparable"))
-        return ASSAY_EXIT_USAGE;
-    if (!comparison->has_numbers)
-        return ASSAY_EXIT_DEVICE;
-    if (comparison->figure != COMPARE_TIME)
-        return served > 0 ? ASSAY_EXIT_OK : served < 0 ? ASSAY_EXIT_TRIALS : ASSAY_EXIT_DEVICE;
-    if (verdict == COMPARE_EQUIVALENT || verdict == COMPARE_FASTER)
-        return ASSAY_EXIT_OK;
-    return verdict == COMPARE_SLOWER ? ASSAY_EXIT_TRIALS : ASSAY_EXIT_DEVICE;
-}
-
-static void append_arms(struct text *out, const struct stored_comparison *comparison,
-                        const struct comparison_arms *arms)
-{
-    const char *const ids[] = {comparison->a, comparison->b};
-
-    for (int i = 0; i < 2; i++) {
-        char lead[96];
-
-        snprintf(lead, sizeof(lead), "%c %s  ", "ab"[i], ids[i]);
-        output_hanging(out, lead, arms->words[i], 4, output_terminal_columns());
-    }
-}
-
-static void append_list(struct text *out, const char *title, const json_t *list)
+static void say_list(struct doc *doc, const char *title, const json_t *list)
 {
     size_t i;
     json_t *entry;
 
     if (json_array_size(list) == 0)
         return;
-    text_append_format(out, "%s\n", title);
+    doc_say(doc, NULL, "%s", title);
+    doc_open(doc, DOC_LIST, NULL);
     json_array_foreach(list, i, entry)
-    {
-        const char *string = comparability_reason_words(json_string_value(entry));
-        struct text line;
+        doc_say(doc, NULL, "%s", comparability_reason_words(json_string_value(entry)));
+    doc_close(doc);
+}
 
-        text_init(&line);
-        text_append_printable(&line, string, strlen(string));
-        text_append(out, "  - ");
-        output_wrapped(out, text_ok(&line) ? line.data : "", 4, output_columns());
-        text_finish(&line);
+/* A line below the title. */
+static void say_names(struct doc *doc, const char *title, const json_t *list)
+{
+    doc_say(doc, NULL, "%s", title);
+    doc_open(doc, DOC_DETAILS, NULL);
+    comparison_names_words(&doc->block, list, SIZE_MAX);
+    doc_end(doc, NULL);
+    doc_close(doc);
+}
+
+static void say_verdict(struct doc *doc, const json_t *judgement)
+{
+    const char *verdict = member_text(judgement, "verdict");
+    const json_t *except = json_object_get(judgement, "except");
+
+    if (!strcmp(verdict, "not_comparable")) {
+        say_list(doc, "Not comparable:", json_object_get(judgement, "reasons"));
+    } else if (!strcmp(verdict, "comparable")) {
+        doc_say(doc, NULL, "Comparable");
+    } else if (!strcmp(verdict, "exploratory")) {
+        doc_say(doc, NULL,
+                "Exploratory: by protocol no evidence, of the same machine; no gate passes on it");
+        if (json_array_size(except) > 0)
+            say_names(doc, "These differ or are not known:", except);
+    } else {
+        say_names(
+            doc, "Comparable, except for these, which differ, are not known or mark both:", except);
     }
 }
 
-static void append_exceptions(struct text *out, const char *title, const json_t *list)
+/*
+ * A ratio may be shown although an arm was too short for a figure of its own: that must be visible.
+ */
+static void say_no_figure(struct doc *doc, const struct comparison_arms *arms)
 {
-    struct text names;
-    size_t i;
-    json_t *entry;
+    bool a = json_is_null(json_object_get(json_array_get(arms->json, 0), "result"));
+    bool b = json_is_null(json_object_get(json_array_get(arms->json, 1), "result"));
 
-    text_init(&names);
-    json_array_foreach(list, i, entry)
-        text_append_format(&names, "%s%s", i ? ", " : "", json_string_value(entry));
-    text_append_format(out, "%s\n  ", title);
-    output_wrapped(out, text_ok(&names) ? names.data : "", 2, output_columns());
-    text_finish(&names);
+    if (a || b)
+        doc_say(doc, NULL,
+                "%s figure of its own, for the reason above: the ratio is of those trials that "
+                "count",
+                a && b ? "neither has a"
+                : a    ? "a has no"
+                       : "b has no");
 }
 
-/* "b is 1.8 times faster than a (45 % less time)"; small changes in percent alone. */
-static void append_change(struct text *out, double ratio)
+/* What a server's change rests on, and latencies of pairs, which had the same arrivals. */
+static void say_change(struct doc *doc, const struct stored_comparison *comparison)
 {
-    const double times = ratio < 1 ? 1 / ratio : ratio;
-    const char *word = ratio < 1 ? "faster" : "slower";
-    char percent[NUMBER_SIZE], number[NUMBER_SIZE];
+    const struct served_change *change = &comparison->change;
 
-    number_format_percent(fabs(ratio - 1), percent);
-    if (times >= 1.2)
-        text_append_format(out, "b is %s times %s than a (%s %s time)",
-                           number_format_digits(times, 3, number), word, percent,
-                           ratio < 1 ? "less" : "more");
-    else
-        text_append_format(out, "b is %s than a: %s %s time", word, percent,
-                           ratio < 1 ? "less" : "more");
-}
-
-static void append_exploratory(struct text *out, const json_t *except)
-{
-    text_append(out, "Exploratory: by protocol no evidence, of the same machine; no gate passes on "
-                     "it\n");
-    if (json_array_size(except) > 0)
-        append_exceptions(out, "These differ or are not known:", except);
-}
-
-static void append_p(struct text *out, double p)
-{
-    if (isnan(p))
-        text_append(out, "p unknown");
-    else
-        text_append_format(out, "p %.2g", p);
-}
-
-void comparison_view_append_p(struct text *out, const struct comparison *numbers)
-{
-    const bool equivalence = comparison_tests_equivalence(numbers);
-
-    append_p(out, equivalence ? numbers->p_equivalence_family : numbers->p_difference_family);
-    text_append_format(out, " (alone %s, ", compare_verdict_name(numbers->verdict_alone));
-    append_p(out, equivalence ? numbers->p_equivalence : numbers->p_difference);
-    text_append_char(out, ')');
-}
-
-static void append_needed(struct text *out, const struct comparison *numbers)
-{
-    struct text needed;
-
-    text_init(&needed);
-    if (comparison_append_needed(numbers, &needed))
-        output_hanging(out, "  ", needed.data, 2, output_terminal_columns());
-    out->failed |= needed.failed;
-    text_finish(&needed);
-}
-
-static void append_numbers(struct text *out, const struct comparison *numbers)
-{
-    char value[NUMBER_SIZE], lo[NUMBER_SIZE], hi[NUMBER_SIZE];
-    /* One more than a figure has: the information of a ratio is in the digits after its 1. */
-    int digits = numbers->ratio.has_interval
-                     ? 1 + number_digits(numbers->ratio.value, numbers->ratio.lo, numbers->ratio.hi)
-                     : 4;
-
-    switch (numbers->verdict) {
-    case COMPARE_FASTER:
-    case COMPARE_SLOWER:
-        append_change(out, numbers->ratio.value);
-        break;
-    case COMPARE_EQUIVALENT:
-        text_append_format(out, "b is equivalent to a within %g %%", numbers->margin * 100);
-        break;
-    case COMPARE_INCONCLUSIVE:
-        text_append(out, "inconclusive");
-        break;
+    if (comparison->has_numbers) {
+        comparison_change_words(&doc->block, comparison);
+        doc_end(doc, NULL);
     }
-    text_append_format(out, "\n  time b/a%s %s",
-                       numbers->centre == ESTIMATE_MEDIAN ? ", by the trials' medians," : "",
-                       number_format_digits(numbers->ratio.value, digits, value));
-    if (numbers->ratio.has_interval)
-        text_append_format(out, ", %g %% interval [%s, %s]", numbers->confidence * 100,
-                           number_format_digits(numbers->ratio.lo, digits, lo),
-                           number_format_digits(numbers->ratio.hi, digits, hi));
-    if (numbers->paired)
-        text_append_format(out, ", %zu pairs\n", numbers->count_a);
-    else
-        text_append_format(out,
-                           ", %zu and %zu trials, not paired: drift between the two is not "
-                           "controlled\n",
-                           numbers->count_a, numbers->count_b);
-    if (numbers->verdict == COMPARE_EQUIVALENT && numbers->differs)
-        text_append(out, "  the difference is real, and smaller than the margin\n");
-    if (numbers->no_spread)
-        text_append_format(out, "  %s\n", comparison_alike_words(numbers));
-    if (numbers->family > 1) {
-        text_append_format(out, "  judged in a family of %zu: ", numbers->family);
-        comparison_view_append_p(out, numbers);
-        text_append_char(out, '\n');
-    }
-    append_needed(out, numbers);
+    if (comparison->has_numbers && change->pairs > 0)
+        doc_say(doc, NULL, "by the differences of %zu pairs with the same arrivals", change->pairs);
+    else if (comparison->has_numbers)
+        doc_say(doc, NULL, "%s",
+                comparison->paired ? "the intervals of both arms, taken for independent"
+                                   : "not paired: drift between the two is not controlled");
+    if (!comparison->has_latency)
+        return;
+    doc_add(doc, "mean latency of the requests that ended well, b/a ");
+    comparison_ratio_words(&doc->block, &comparison->numbers);
+    doc_end(doc, NULL);
+    if (comparison->numbers.no_spread)
+        doc_say(doc, NULL, "%s", comparison_alike_words(&comparison->numbers));
 }
+
+static void say_answer(struct doc *doc, const struct stored_comparison *comparison,
+                       const struct comparison_arms *arms)
+{
+    const bool is_time = comparison->figure == COMPARE_TIME;
+
+    if (comparison->has_numbers)
+        comparison_answer_words(&doc->block, comparison, "b", "a");
+    else if (is_time)
+        doc_add(doc, "No numbers: %s", comparison->why.message);
+    else
+        doc_add(doc, "No verdict on %s: %s", compare_figure_name(comparison->figure),
+                comparison->why.message);
+    doc_end(doc, "answer");
+    doc_open(doc, DOC_DETAILS, NULL);
+    if (!is_time) {
+        say_change(doc, comparison);
+    } else if (comparison->has_numbers) {
+        comparison_basis(doc, &comparison->numbers);
+        say_no_figure(doc, arms);
+    }
+    doc_close(doc);
+    if (arms->figures)
+        comparison_view_append_figures(doc, arms);
+    if (comparison->note)
+        doc_say(doc, NULL, "%s", comparison->note);
+}
+
+/* ---- what they differ in ---- */
 
 /*
  * Factors of one family (library.libfoo, library.libbar) together: {"library.": [factor, ...],
@@ -213,7 +171,7 @@ static json_t *families_of(const json_t *factors)
         char key[64];
         json_t *list;
 
-        snprintf(key, sizeof(key), "%.*s", (int)(dot ? dot + 1 - name : (ptrdiff_t)strlen(name)),
+        snprintf(key, sizeof(key), "%.*s", (int)(dot ? (size_t)(dot + 1 - name) : strlen(name)),
                  name);
         list = json_object_get(families, key);
         if (!list) {
@@ -225,55 +183,30 @@ static json_t *families_of(const json_t *factors)
     return families;
 }
 
-#define NAMES_SHOWN 4
-
-/* " (3.1 -> 6.0)", where it is known what a factor is in a and in b, and these differ. */
-static void append_labels(struct text *out, const json_t *factor)
-{
-    struct text labels;
-
-    text_init(&labels);
-    if (comparability_append_labels(&labels, factor) && text_ok(&labels)) {
-        text_append(out, " (");
-        text_append_printable(out, labels.data, labels.length);
-        text_append_char(out, ')');
-    }
-    out->failed = out->failed || labels.failed;
-    text_finish(&labels);
-}
-
 /* A family's factors without what they have in common, or the fields of its one factor. */
-static void append_family(struct text *out, const char *family, const json_t *list)
+static void say_family(struct doc *doc, const char *family, json_t *list)
 {
-    const json_t *only = json_array_get(list, 0), *names = list;
-    size_t i, count, common = 0;
-    json_t *name;
+    const json_t *only = json_array_get(list, 0);
+    const size_t count = json_array_size(list), common = strlen(family);
+    json_t *factor;
+    size_t i;
 
-    if (json_array_size(list) == 1) {
-        names = json_object_get(only, "fields");
-        text_append(out, "  ");
-        text_append_printable(out, member_text(only, "factor"),
-                              strlen(member_text(only, "factor")));
-        append_labels(out, only);
-        text_append_char(out, ':');
-    } else {
-        common = strlen(family);
-        text_append_format(out, "  %s* (%zu, each by itself):", family, json_array_size(list));
+    if (count == 1) {
+        comparison_names_words(&doc->block, list, 1);
+        doc_add(doc, ": ");
+        comparison_names_words(&doc->block, json_object_get(only, "fields"), NAMES_SHOWN);
+        doc_end(doc, NULL);
+        return;
     }
-    count = json_array_size(names);
-    json_array_foreach(names, i, name)
+    doc_add(doc, "%s* (%zu, each by itself):", family, count);
+    json_array_foreach(list, i, factor)
     {
-        const char *word =
-            json_is_object(name) ? member_text(name, "factor") : json_string_value(name);
-
-        if (i == NAMES_SHOWN) {
-            text_append_format(out, " and %zu more", count - i);
-            break;
-        }
-        text_append_format(out, "%s ", i ? "," : "");
-        text_append_printable(out, word + common, strlen(word + common));
+        if (i < NAMES_SHOWN)
+            doc_add(doc, "%s %s", i ? "," : "", member_text(factor, "factor") + common);
     }
-    text_append_char(out, '\n');
+    if (count > NAMES_SHOWN)
+        doc_add(doc, " and %zu more", count - NAMES_SHOWN);
+    doc_end(doc, NULL);
 }
 
 /* A condition is known to be another; one that is not known is only named. */
@@ -291,227 +224,151 @@ static bool has_other_conditions(const json_t *judgement)
     return false;
 }
 
-/* `shown`: a difference in time was found, which can be attributed to something. */
-static void append_attribution(struct text *out, const json_t *judgement, bool shown)
+/* The one factor, or that there are several; `shown`: a difference was found, which has a cause. */
+static void say_cause(struct doc *doc, const json_t *judgement, bool shown)
+{
+    const json_t *factors = json_object_get(judgement, "factors");
+
+    if (json_array_size(factors) == 0) {
+        doc_say(doc, NULL, "Nothing that the comparison could be about differs%s",
+                has_other_conditions(judgement) ? "; of the conditions named above some do"
+                                                : ": a against itself");
+    } else if (!shown) {
+        doc_say(doc, NULL, "They differ in:");
+    } else if (json_is_string(json_object_get(judgement, "attribution"))) {
+        doc_add(doc, "Attributed to: ");
+        if (json_array_size(json_object_get(judgement, "brought")) > 0)
+            comparison_names_words(&doc->block, factors, 1);
+        else /* what it is in both stands with its fields */
+            doc_add(doc, "%s", member_text(judgement, "attribution"));
+        if (has_other_conditions(judgement))
+            doc_add(doc, ", unless one of the conditions that differ made it");
+        doc_end(doc, NULL);
+    } else {
+        doc_say(doc, NULL,
+                "Confounded: several factors differ, so the difference is attributed to none of "
+                "them:");
+    }
+}
+
+static void say_attribution(struct doc *doc, const json_t *judgement, bool shown)
 {
     const json_t *factors = json_object_get(judgement, "factors");
     const json_t *brought = json_object_get(judgement, "brought");
-    json_t *families, *list;
+    json_auto_t *families = NULL;
+    json_t *list;
     const char *family;
 
-    if (json_array_size(factors) == 0) {
-        text_append(out, has_other_conditions(judgement)
-                             ? "Nothing that the comparison could be about differs; of the "
-                               "conditions named above some do\n"
-                             : "Nothing that the comparison could be about differs: a against "
-                               "itself\n");
-        return;
-    }
-    if (!shown)
-        text_append(out, "They differ in:\n");
-    else if (json_is_string(json_object_get(judgement, "attribution"))) {
-        text_append_format(out, "Attributed to: %s", member_text(judgement, "attribution"));
-        if (json_array_size(brought) > 0) /* else they stand with its fields */
-            append_labels(out, json_array_get(factors, 0));
-        text_append_format(out, "%s\n",
-                           has_other_conditions(judgement)
-                               ? ", unless one of the conditions that differ made it"
-                               : "");
-    } else
-        text_append(out, "Confounded: several factors differ, so the difference is attributed to "
-                         "none of them:\n");
+    say_cause(doc, judgement, shown);
+    doc_open(doc, DOC_DETAILS, NULL);
     if (json_array_size(factors) == 1 && json_array_size(brought) > 0) {
         if (!shown) {
-            text_append_format(out, "  %s", member_text(json_array_get(factors, 0), "factor"));
-            append_labels(out, json_array_get(factors, 0));
-            text_append_char(out, '\n');
+            comparison_names_words(&doc->block, factors, 1);
+            doc_end(doc, NULL);
         }
-        text_append(out, "  which brought with it:\n");
+        doc_say(doc, NULL, "which brought with it:");
         factors = brought;
     }
     families = families_of(factors);
-    json_object_foreach(families, family, list) append_family(out, family, list);
-    json_decref(families);
+    json_object_foreach(families, family, list) say_family(doc, family, list);
+    doc_close(doc);
 }
 
 /* One line a run while they are few; else what each of them takes from b, by families. */
-static void append_separating_runs(struct text *out, const struct stored_comparison *comparison)
+static void say_separating_runs(struct doc *doc, const struct stored_comparison *comparison)
 {
     const json_t *factors = json_object_get(comparison->judgement, "factors");
-    json_t *runs, *families, *list;
-    const char *family;
-    struct text names;
+    json_auto_t *runs = NULL, *families = NULL;
+    const char *family, *before = "";
+    json_t *list;
 
     if (json_array_size(factors) <= RUNS_LISTED) {
         runs = stored_comparison_separating_runs(comparison);
-        append_list(out, "Isolating runs:", runs);
-        json_decref(runs);
+        say_list(doc, "Isolating runs:", runs);
         return;
     }
-    text_init(&names);
+    doc_say(doc, NULL, "The %zu isolating runs: everything as in a, with one of these of b",
+            json_array_size(factors));
+    doc_open(doc, DOC_DETAILS, NULL);
     families = families_of(factors);
     json_object_foreach(families, family, list)
     {
-        if (names.length > 0)
-            text_append(&names, ", ");
         if (json_array_size(list) == 1)
-            text_append(&names, member_text(json_array_get(list, 0), "factor"));
+            doc_add(doc, "%s%s", before, member_text(json_array_get(list, 0), "factor"));
         else
-            text_append_format(&names, "one of %zu %s*", json_array_size(list), family);
+            doc_add(doc, "%sone of %zu %s*", before, json_array_size(list), family);
+        before = ", ";
     }
-    json_decref(families);
-    text_append_format(out,
-                       "The %zu isolating runs: everything as in a, with one of these "
-                       "of b\n  ",
-                       json_array_size(factors));
-    output_wrapped(out, text_ok(&names) ? names.data : "", 2, output_columns());
-    text_finish(&names);
+    doc_end(doc, NULL);
+    doc_close(doc);
 }
 
-static void append_value(struct text *out, const json_t *value)
+static void add_value(struct doc *doc, const json_t *value)
 {
-    char *plain;
+    char *plain =
+        value && !json_is_null(value) ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
 
-    if (!value || json_is_null(value)) {
-        text_append(out, "unknown");
-        return;
-    }
-    plain = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
     if (plain && strlen(plain) > 40)
         memcpy(plain + 37, "...", 4);
-    if (plain)
-        text_append_printable(out, plain, strlen(plain));
+    doc_add(doc, "%s", plain ? plain : "unknown");
     free(plain);
 }
 
-static void append_fields(struct text *out, const json_t *judgement)
+static void say_fields(struct doc *doc, const json_t *judgement)
 {
+    static const struct doc_column columns[] = {{"class", 0}, {"state", 0}, {"field: a | b", 0}};
     size_t i;
     json_t *field;
 
-    text_append(out, "\nEvery field, its class and what it came to\n");
+    doc_heading(doc, 3, NULL, "Every field, its class and what it came to");
+    doc_table(doc, NULL, columns, sizeof(columns) / sizeof(*columns));
     json_array_foreach(json_object_get(judgement, "fields"), i, field)
     {
         const char *state = member_text(field, "state");
-        struct text words;
-        char lead[64];
 
-        snprintf(lead, sizeof(lead), "  %-10s %-8s ", member_text(field, "class"), state);
-        text_init(&words);
-        text_append(&words, member_text(field, "field"));
-        if (strcmp(state, "same")) {
-            text_append(&words, ": ");
-            append_value(&words, json_object_get(field, "a"));
-            text_append(&words, " | ");
-            append_value(&words, json_object_get(field, "b"));
+        doc_add(doc, "%s\t%s\t%s", member_text(field, "class"), state, member_text(field, "field"));
+        if (strcmp(state, "same") != 0) {
+            doc_add(doc, ": ");
+            add_value(doc, json_object_get(field, "a"));
+            doc_add(doc, " | ");
+            add_value(doc, json_object_get(field, "b"));
         }
-        output_hanging(out, lead, text_ok(&words) ? words.data : "", text_columns(lead) + 2,
-                       output_terminal_columns());
-        text_finish(&words);
+        doc_end(doc, NULL);
     }
+    doc_close(doc);
 }
 
-static void append_text(struct text *out, const char *lead, const char *string)
+/* Whether a difference was found, on which a cause can be sought. */
+static bool has_difference(const struct stored_comparison *comparison)
 {
-    text_append(out, lead);
-    text_append_printable(out, string, strlen(string));
-    text_append_char(out, '\n');
+    if (!comparison->has_numbers || !comparability_is_evidence(comparison->judgement))
+        return false;
+    return comparison->figure == COMPARE_TIME
+               ? comparison->numbers.differs
+               : served_change_verdict(comparison->figure, &comparison->change) < 0;
 }
 
-/*
- * A ratio may be shown although an arm was too short for a figure of its own: that must be visible.
- */
-static void append_no_figure(struct text *out, const struct comparison_arms *arms)
-{
-    bool a = json_is_null(json_object_get(json_array_get(arms->json, 0), "result"));
-    bool b = json_is_null(json_object_get(json_array_get(arms->json, 1), "result"));
-
-    if (a || b)
-        text_append_format(out,
-                           "  %s figure of its own, for the reason above: the ratio is of those "
-                           "trials that count\n",
-                           a && b ? "neither has a"
-                           : a    ? "a has no"
-                                  : "b has no");
-}
-
-/* Two results of one such worker compare, and stay what that worker reported. */
-static void append_foreign_worker(struct text *out, const json_t *judgement)
-{
-    if (comparability_foreign_worker(judgement))
-        output_wrapped(out,
-                       "What the foreign worker measured is as that program reports it: device, "
-                       "times and checks",
-                       0, output_columns());
-}
-
-static void append_view(struct text *out, const struct stored_comparison *comparison,
-                        const struct comparison_arms *arms, bool explain)
-{
-    const json_t *judgement = comparison->judgement;
-    const char *verdict = member_text(judgement, "verdict");
-
-    append_arms(out, comparison, arms);
-    if (!strcmp(verdict, "not_comparable"))
-        append_list(out, "Not comparable:", json_object_get(judgement, "reasons"));
-    else if (!strcmp(verdict, "comparable"))
-        text_append(out, "Comparable\n");
-    else if (!strcmp(verdict, "exploratory"))
-        append_exploratory(out, json_object_get(judgement, "except"));
-    else
-        append_exceptions(out,
-                          "Comparable, except for these, which differ, are not known or mark both:",
-                          json_object_get(judgement, "except"));
-    append_foreign_worker(out, judgement);
-    if (comparison->figure != COMPARE_TIME) {
-        comparison_view_append_served(out, comparison, arms);
-    } else if (comparison->has_numbers) {
-        append_numbers(out, &comparison->numbers);
-        append_no_figure(out, arms);
-    } else {
-        append_text(out, "No numbers: ", comparison->why.message);
-    }
-    if (comparison->note)
-        append_text(out, "", comparison->note);
-    if (strcmp(verdict, "not_comparable")) {
-        append_attribution(
-            out, judgement,
-            comparison->has_numbers &&
-                (comparison->figure == COMPARE_TIME
-                     ? comparison->numbers.differs
-                     : served_change_verdict(comparison->figure, &comparison->change) < 0) &&
-                comparability_is_evidence(judgement));
-        append_separating_runs(out, comparison);
-    }
-    if (explain)
-        append_fields(out, judgement);
-}
-
-void comparison_view_append(struct text *out, const struct stored_comparison *comparison,
+void comparison_view_append(struct doc *doc, const struct stored_comparison *comparison,
                             const struct comparison_arms *arms, bool explain)
 {
-    struct text lines;
+    const json_t *judgement = comparison->judgement;
 
-    text_init(&lines);
-    append_view(&lines, comparison, arms, explain);
-    if (text_ok(&lines))
-        output_append_lines(out, lines.data);
-    else
-        out->failed = true;
-    text_finish(&lines);
-}
-
-int comparison_view_show(const struct stored_comparison *comparison,
-                         const struct comparison_arms *arms, json_t *object, bool json,
-                         bool explain)
-{
-    json_t *shown = json ? comparison_view_json(arms, object) : NULL;
-    struct text out;
-
-    json_decref(object);
-    if (json)
-        return output_json(shown);
-    text_init(&out);
-    comparison_view_append(&out, comparison, arms, explain);
-    return output_text(&out);
+    doc_add(doc, "a {code %s}  ", comparison->a);
+    text_append(&doc->block, arms->words[0]);
+    doc_end(doc, NULL);
+    doc_add(doc, "b {code %s}  ", comparison->b);
+    text_append(&doc->block, arms->words[1]);
+    doc_end(doc, NULL);
+    say_verdict(doc, judgement);
+    if (comparability_foreign_worker(judgement))
+        doc_say(doc, NULL,
+                "What the foreign worker measured is as that program reports it: device, times and "
+                "checks");
+    say_answer(doc, comparison, arms);
+    if (strcmp(member_text(judgement, "verdict"), "not_comparable") != 0) {
+        say_attribution(doc, judgement, has_difference(comparison));
+        say_separating_runs(doc, comparison);
+    }
+    if (explain)
+        say_fields(doc, judgement);
 }

@@ -10,7 +10,8 @@
 
 #include <jansson.h>
 
-#include "harness/core/text.h"
+#include "harness/cli/command.h"
+#include "reports/doc.h"
 #include "reports/view.h"
 #include "results/analysis/campaign_comparison.h"
 #include "results/analysis/stored_comparison.h"
@@ -39,11 +40,14 @@ enum status comparison_by(const char *word, struct compare_options *options, str
             0                                                                                      \
     }
 
+/* Reports why there is no comparison. An exit status: of wrong arguments where it is INVALID. */
+int comparison_fail(const struct error *err);
+
 /* ---- one comparison ---- */
 
 /* What the two results are, and the result of each by itself. */
 struct comparison_arms {
-    char *words[2]; /* "triad fp32 on cpu:0 (AMD EPYC): 28 GB/s ±3 %", printable; heap */
+    char *words[2]; /* phrases (doc.h): "triad fp32 on cpu:0 (AMD EPYC): 28 GB/s ±3 %"; heap */
     /*
      * Array of two: {"id", "workload", "precision", "batch", "arm", "device_spec", "device",
      * "verdict", "result": {"value", "lo", "hi", "unit"} or null, "planned", "counted", "left_out":
@@ -52,8 +56,8 @@ struct comparison_arms {
      * null.
      */
     json_t *json;
-    char *figures; /* table of what two servers compare by, beside their verdict; heap. NULL: they
-                      are none */
+    char *figures; /* what two servers compare by, beside their verdict: rows of phrases, each of
+                      name, a and b and ended by \n; heap. NULL: they are none */
 };
 
 /* Reads them from the store. Finish with comparison_arms_finish. */
@@ -64,39 +68,24 @@ void comparison_arms_finish(struct comparison_arms *arms);
 /* What is printed of `object`, which stays as it was recorded: with "arms". New object. */
 json_t *comparison_view_json(const struct comparison_arms *arms, const json_t *object);
 
-/* For the terminal; `explain` lists every field with its class. */
-void comparison_view_append(struct text *out, const struct stored_comparison *comparison,
+/* `explain` lists every field with its class. */
+void comparison_view_append(struct doc *doc, const struct stored_comparison *comparison,
                             const struct comparison_arms *arms, bool explain);
-
-/* Prints `object` (its reference is taken) with the arms as JSON, or all as text. An exit status.
- */
-int comparison_view_show(const struct stored_comparison *comparison,
-                         const struct comparison_arms *arms, json_t *object, bool json,
-                         bool explain);
-
-/* "p 0.012 (alone slower, p 0.004)" of one that was judged in a family. */
-void comparison_view_append_p(struct text *out, const struct comparison *numbers);
-
-/*
- * "attainment 98.2 % -> 97.1 %, b - a -1.1 points, 95 % interval [-1.9, -0.3]", of a server's
- * figures.
- */
-void comparison_view_append_change(struct text *out, const struct stored_comparison *comparison);
-/* What it came to, that line, and the figures of both. */
-void comparison_view_append_served(struct text *out, const struct stored_comparison *comparison,
-                                   const struct comparison_arms *arms);
-
-/* The exit status that --exit-status asks for. */
-int comparison_exit_status(const struct stored_comparison *comparison);
+/* The figures of both, of servers. */
+void comparison_view_append_figures(struct doc *doc, const struct comparison_arms *arms);
 
 /* ---- several ---- */
 
+/* A table, a row each, and what the family says; `gated` with what a gate decides of each. */
+void campaign_comparison_append(struct doc *doc, const struct campaign_comparison *comparison,
+                                bool gated);
+
 /*
- * Prints campaign_comparison_json, or a table, a line each, and what the family says, with
- * `explain` each comparison in full after it. An exit status.
+ * As the options say: JSON; or that table, with --explain each comparison in full after it, or a
+ * single one in full. An exit status.
  */
-int campaign_comparison_show(struct store *store, const struct campaign_comparison *comparison,
-                             bool gated, bool json, bool explain);
+int campaign_comparison_show(const struct command_line *line, struct store *store,
+                             const struct campaign_comparison *comparison, bool gated);
 
 /* 0: every cell equivalent or faster; 1: one slower; 2: one that does not compare; 3: else. */
 int campaign_comparison_exit_status(const struct campaign_comparison *comparison);

@@ -155,6 +155,17 @@ int output_lines(struct text *text)
     return output_text(&wrapped);
 }
 
+struct doc output_doc(const struct command_line *line, struct text *out)
+{
+    return doc_new(out, command_has(line, KEY_MARKDOWN) ? &doc_markdown : &doc_lines);
+}
+
+int output_document(struct doc *doc)
+{
+    doc_finish(doc);
+    return doc->medium == &doc_lines ? output_lines(doc->out) : output_text(doc->out);
+}
+
 void output_wrapped(struct text *out, const char *string, size_t from, size_t to)
 {
     append_words(out, string, from, from, to);

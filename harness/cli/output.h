@@ -6,8 +6,10 @@
 
 #include <jansson.h>
 
+#include "harness/cli/command.h"
 #include "harness/core/status.h"
 #include "harness/core/text.h"
+#include "reports/doc.h"
 
 /*
  * The data of a call with --json: written in its envelope (envelope.h) once the command has ended.
@@ -42,6 +44,11 @@ void output_append_lines(struct text *out, const char *string);
 
 /* As output_text, through output_append_lines. */
 int output_lines(struct text *text);
+
+/* A document in `out`: Markdown where --markdown asks for it, else lines. */
+struct doc output_doc(const struct command_line *line, struct text *out);
+/* Prints it, lines through output_append_lines; finishes it and its text. An exit status. */
+int output_document(struct doc *doc);
 
 /*
  * Appends words, wrapped between columns `from` (the current column, to which new lines are

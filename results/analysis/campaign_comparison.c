@@ -19,7 +19,11 @@ static enum status rows_of(struct store *store, const char *campaign, json_t **r
     return store_list_results(store, &filter, ret, err);
 }
 
-bool campaign_comparison_wanted(struct store *store, const char *a, const char *b)
+/*
+ * True where both words name campaigns of which one at least has several cells; `b` NULL: where `a`
+ * is a campaign of `assay ab` of several comparisons.
+ */
+static bool is_family(struct store *store, const char *a, const char *b)
 {
     json_t *rows[2] = {NULL, NULL};
     int64_t campaign;
@@ -294,6 +298,42 @@ static enum status add_campaigns(struct store *store, const char *a, const char 
     return STATUS_OK;
 }
 
+/* Two results, or a campaign of two arms and one comparison: they are no family. */
+static enum status add_single(struct store *store, const char *a, const char *b,
+                              struct campaign_comparison *c, struct error *err)
+{
+    struct store_filter filter = {0};
+    json_auto_t *rows = NULL;
+
+    TRY(make_room(1, c, err));
+    TRY(stored_comparison_make(store, a, b, &c->options, c->list, err));
+    c->is_single = true;
+    c->count = 1;
+    snprintf(c->a, sizeof(c->a), "%.15s", c->list->a);
+    snprintf(c->b, sizeof(c->b), "%.15s", c->list->b);
+    filter.cell = c->list->cells[1];
+    TRY(store_list_results(store, &filter, &rows, err));
+    c->names[0] = name_of(json_array_get(rows, 0), c->options.figure);
+    return c->names[0] ? STATUS_OK : error_no_memory(err);
+}
+
+enum status campaign_comparison_of(struct store *store, const char *a, const char *b,
+                                   const struct compare_options *options,
+                                   struct campaign_comparison *ret, struct error *err)
+{
+    struct campaign_comparison c = {.options = *options};
+    enum status status;
+
+    if (is_family(store, a, b))
+        return campaign_comparison_make(store, a, b, options, ret, err);
+    status = add_single(store, a, b, &c, err);
+    if (status == STATUS_OK)
+        *ret = c;
+    else
+        campaign_comparison_finish(&c);
+    return status;
+}
+
 enum status campaign_comparison_make(struct store *store, const char *a, const char *b,
                                      const struct compare_options *options,
                                      struct campaign_comparison *ret, struct error *err)
@@ -387,7 +427,8 @@ json_t *campaign_comparison_json(const struct campaign_comparison *c, bool gated
 enum status campaign_comparison_record(struct store *store, bool gated,
                                        const struct campaign_comparison *c, struct error *err)
 {
-    const char *kind = gated ? "gate" : c->b[0] ? "compare" : "ab";
+    const bool is_paired = c->is_single ? c->list->paired : !c->b[0];
+    const char *kind = gated ? "gate" : is_paired ? "ab" : "compare";
     enum status status = STATUS_OK;
 
     for (size_t i = 0; i < c->count && status == STATUS_OK; i++) {

@@ -28,13 +28,8 @@ struct campaign_comparison {
     char **names;                   /* heap; "triad fp32 batch 1", printable */
     json_t *only[2];                /* ids of the results that the other campaign has no match of */
     struct compare_options options;
+    bool is_single; /* of two results, or the only one of a campaign: no family */
 };
-
-/*
- * True where both words name campaigns of which one at least has several cells; `b` NULL: where `a`
- * is a campaign of `assay ab` of several comparisons.
- */
-bool campaign_comparison_wanted(struct store *store, const char *a, const char *b);
 
 /*
  * `b` NULL: the arms of `a`. INVALID where no cell of the two matches, or `a` has no arms. Finish
@@ -43,6 +38,15 @@ bool campaign_comparison_wanted(struct store *store, const char *a, const char *
 enum status campaign_comparison_make(struct store *store, const char *a, const char *b,
                                      const struct compare_options *options,
                                      struct campaign_comparison *ret, struct error *err);
+
+/*
+ * What the words name: such a family, where `a` and `b` are campaigns of which one at least has
+ * several cells, or, `b` NULL, `a` is one of several arms; else a single comparison, as
+ * stored_comparison_make has it, whose `a` and `b` are results. Finish likewise.
+ */
+enum status campaign_comparison_of(struct store *store, const char *a, const char *b,
+                                   const struct compare_options *options,
+                                   struct campaign_comparison *ret, struct error *err);
 
 /* Frees what the comparison holds. */
 void campaign_comparison_finish(struct campaign_comparison *comparison);

@@ -93,7 +93,7 @@ class Dossier(CliTest):
             self.assertIn(command, page)
             self.assertIn(message, page)
         # The head on the page is the database's.
-        head = re.search(r"the head <code class=\"wrap\">(\d+:[0-9a-f]{64})</code>", page).group(1)
+        head = re.search(r"the head <code>(\d+:[0-9a-f]{64})</code>", page).group(1)
         call = self.assay("verify", self.db, "--expect-head", head, "--json")
         self.assertEqual(call.status, 0, call.out)
         self.assertEqual(self.assay("verify", self.db, "--expect-head",
@@ -109,7 +109,7 @@ class Dossier(CliTest):
         self.assertEqual(self.run_synthetic().status, 0)
         pages = [self.dossier(SOURCE_DATE_EPOCH="1700000000") for _ in range(2)]
         self.assertEqual(pages[0], pages[1])
-        self.assertIn("written <time datetime=\"2023-11-14T22:13:20", pages[0])
+        self.assertIn("written 2023-11-14 22:13:20 UTC", pages[0])
 
     def test_files_of_several_results_are_listed_once(self):
         self.write("two.yaml", TWO_BATCHES)
@@ -212,7 +212,7 @@ class Dossier(CliTest):
         page = self.dossier()
         short = page[page.index('id="short"'):page.index('id="report"')]
         self.assertIn("What was compared is withheld, or not recorded.", short)
-        self.assertIn("Paired comparison, <time", short)
+        self.assertIn("Paired comparison, 20", short)
 
     def test_of_a_bundle_that_withholds(self):
         """One withheld reading hides no other; the bundle's signer is named."""

@@ -145,7 +145,7 @@ class Endpoint(CliTest):
         self.assertEqual(self.assay("report", "--html", page, "--db", self.db).status, 0)
         with open(page, encoding="utf-8") as file:
             text = file.read()
-        self.assertRegex(text, "<b>served on endpoint:[^<]*</b> under load")
+        self.assertRegex(text, "<h4>Under load: served on endpoint:[^<]*</h4>")
         self.assertNotIn("simulated", text.lower())
         # Another rate is another scenario; the same declaration, measured again, compares.
         call = self.assay("compare", rows[0]["id"], rows[1]["id"], "--db", self.db)

@@ -39,17 +39,16 @@ class GateReport(CliTest):
         self.assertEqual(call.status, 1, call.err)
         text = self.read("gate.md")
         self.assertTrue(text.startswith("### assay gate: worse\n\n0 of 1 comparisons pass"), text)
-        (row,) = re.findall(r"^\| \*\*worse\*\* \| (.*) \| ([\d.]+), 95 % interval ([\d.]+) to "
-                            r"([\d.]+) \| slower \|$", text, re.M)
-        self.assertEqual(row[0], "synthetic fp32")
+        (row,) = re.findall(r"^\| \*\*worse\*\* \| (.*) \| ([\d.]+) \[([\d.]+), ([\d.]+)\] \| slower \|$", text, re.M)
+        self.assertEqual(row[0], "synthetic fp32 batch 1")
         ratio = self.assay("compare", campaign, "--json", "--db", self.db).json()["comparison"]["ratio"]
         for shown, exact in zip(row[1:], (ratio["value"], ratio["lo"], ratio["hi"])):
-            self.assertAlmostEqual(float(shown) / exact, 1, places=3)
+            self.assertAlmostEqual(float(shown), exact, delta=0.501 * 10 ** -len(shown.partition(".")[2]))
         root = xml.etree.ElementTree.fromstring(self.read("gate.xml"))
         self.assertEqual({key: root.get(key) for key in ("tests", "failures", "errors")},
                          {"tests": "1", "failures": "1", "errors": "0"})
         (case,) = root.iter("testcase")
-        self.assertEqual((case.get("name"), [part.tag for part in case]), ("synthetic fp32", ["failure"]))
+        self.assertEqual((case.get("name"), [part.tag for part in case]), ("synthetic fp32 batch 1", ["failure"]))
         self.assertIn("time b/a", case[0].get("message"))
 
     def test_passes(self):
@@ -72,10 +71,27 @@ class GateReport(CliTest):
             identifiers.append(call.json()["results"][0]["id"])
         self.assertEqual(self.gate(*identifiers).status, 2)
         (row,) = [line for line in self.read("gate.md").splitlines() if "mine" in line]
-        self.assertTrue(row.startswith("| **not comparable** | mine&#95;too fp32 | "), row)
+        self.assertTrue(row.startswith("| **not comparable** | mine&#95;too fp32 batch 1 | "), row)
         self.assertEqual(row.count("|"), 5)
         (case,) = xml.etree.ElementTree.fromstring(self.read("gate.xml")).iter("testcase")
-        self.assertEqual((case.get("name"), [part.tag for part in case]), ("mine_too fp32", ["error"]))
+        self.assertEqual((case.get("name"), [part.tag for part in case]), ("mine_too fp32 batch 1", ["error"]))
+
+    def test_markdown_of_what_commands_show(self):
+        """--markdown in place of lines: of one comparison a list, of several a table; without control characters."""
+        campaign = self.arms(1000000, 4000000)
+        one = self.assay("compare", campaign, "--markdown", "--db", self.db)
+        self.assertEqual(one.status, 0, one.err)
+        self.assertRegex(one.out, r"(?m)^a `[0-9a-f]{8}/1`  synthetic fp32 on null:0")
+        self.assertRegex(one.out, r"(?m)^- time b/a \*\*[\d.]+\*\*, 95 % interval [\d.]+ to [\d.]+, \d pairs$")
+        words = re.sub(r"[*`]|&#95;", lambda mark: "_" if len(mark[0]) > 1 else "", one.out)
+        plain = self.assay("compare", campaign, "--db", self.db).out
+        self.assertEqual([line.strip("- ") for line in words.splitlines() if line],
+                         [line.strip("- ") for line in plain.splitlines() if line])
+        doctor = self.assay("doctor", "--jitter", "0s", "--device", "none", "--markdown")
+        self.assertEqual(doctor.status, 0, doctor.err)
+        rows = [line for line in doctor.out.splitlines() if line.startswith("| ")]
+        self.assertGreater(len(rows), 5)
+        self.assertLessEqual({row.count("|") - row.count("\\|") for row in rows}, {3, 6})
 
     def test_a_file_that_cannot_be_written(self):
         campaign = self.arms(4000000, 1000000)

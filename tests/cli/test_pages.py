@@ -60,20 +60,20 @@ class Pages(CliTest):
         page = self.page()
         words = self.words(page)
         self.assertIn("Does b differ from a: synthetic on null device?", words)
-        self.assertRegex(words, r"b \(ASSAY_NULL=launch_ns=[^)]*\) takes [\d.]+ % less time than a \(")
-        self.assertRegex(words, r"How sure: 95 % interval: from [\d.]+ % less to [\d.]+ % less time, "
-                                r"from \d+ of 8 planned pairs")
+        self.assertRegex(words, r"b \(ASSAY_NULL=launch_ns=[^)]*\) is [\d.]+ times faster than a \(ASSAY_NULL=[^)]*\) "
+                                r"\([\d.]+ % less time\)")
+        self.assertRegex(words, r"How sure: time b/a [\d.]+ , 95 % interval [\d.]+ to [\d.]+, \d+ pairs of 8 planned, ")
         self.assertNotRegex(words, r"\b[0-9a-f]{8,}\b")
         (picture,) = re.findall(r'<svg class="chart".*?</svg>', page[:page.index('id="results"')])
         # A dot for each pair, one for all of them, and both in the legend.
-        (counted,) = re.findall(r"from (\d+) of 8 planned pairs", words)
+        (counted,) = re.findall(r"(\d+) pairs of 8 planned", words)
         self.assertEqual(picture.count("<circle"), int(counted) + 1 + 2)
         stack = page[page.index('id="stack-difference"'):]
         self.assertIn("launch_ns=6000000,seed=3", stack[:stack.index("</table>")])
         self.assertIn("launch_ns=2000000,seed=4", stack[:stack.index("</table>")])
 
-    SENTENCES = {"inconclusive": "It is not settled whether b", "equivalent": "takes as long as a",
-                 "faster": "% less time than a", "slower": "% more time than a"}
+    SENTENCES = {"inconclusive": "It is not settled whether b", "equivalent": "is equivalent to a",
+                 "faster": "% less time)", "slower": "% more time)"}
 
     def test_the_answer_is_the_comparisons_verdict(self):
         """Which verdict equal arms get depends on the machine's load; what the page makes of it does not."""

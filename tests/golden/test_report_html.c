@@ -49,12 +49,12 @@ TEST(the_page_says_everything)
         "prefers-color-scheme: dark",
         "@media print",
         "name=\"viewport\"",
-        "<code class=\"command wrap\">assay run first-look --protocol standard</code>",
+        "<p class=\"command wrap mono\">assay run first-look --protocol standard</p>",
         "unavailable: the kernel shows no frequency control",
         "denied: permission denied",
         "not applicable: a CPU device shares",
         "unavailable: deleted while it was mapped",
-        "<b class=\"bad\">changed, now</b>",
+        "<span class=\"bad\">changed, now</span>",
         "it may fit in the cache",
         "it does not fit in the cache",
         "crashed",
@@ -279,6 +279,7 @@ static void render_parts(void *context, json_t *root)
     struct html_appendix appendix;
     struct view_cell cell;
     struct text out;
+    struct doc doc;
 
     if (view_cell_from_json(root, VIEW_FULL, &cell, NULL) != STATUS_OK)
         return;
@@ -287,7 +288,9 @@ static void render_parts(void *context, json_t *root)
     text_init(&out);
     html_appendix_init(&appendix);
     html_appendix_collect(&appendix, &cell);
-    assert_int_equal(html_cell(&out, store, &cell, &campaign, &appendix, 200, NULL), STATUS_OK);
+    doc = doc_new(&out, &doc_html);
+    assert_int_equal(html_cell(&doc, store, &cell, &campaign, &appendix, 200, NULL), STATUS_OK);
+    doc_finish(&doc);
     html_appendix_write(&out, &appendix);
     assert_harmless(out.data);
     assert_null(strstr(out.data, "nan "));

@@ -27,26 +27,6 @@ TEST(markup_becomes_references)
     assert_html(NULL, "");
 }
 
-TEST(words_between_backticks_are_code)
-{
-    static const char *const cases[][2] = {
-        {"see `assay doctor` now", "see <code>assay doctor</code> now"},
-        {"`<b>` & `x", "<code>&lt;b&gt;</code> &amp; `x"},
-        {"``", "<code></code>"},
-        {"", ""},
-        {NULL, ""},
-    };
-
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct text out;
-
-        text_init(&out);
-        escape_html_words(&out, cases[i][0]);
-        assert_string_equal(out.data ? out.data : "", cases[i][1]);
-        text_finish(&out);
-    }
-}
-
 TEST(names_break_between_their_words)
 {
     static const char *const cases[][2] = {

@@ -1,0 +1,260 @@
+#include "reports/comparison_words.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/core/cleanup.h"
+#include "harness/core/member.h"
+#include "harness/core/number.h"
+#include "harness/core/type.h"
+#include "protocols/comparability.h"
+
+/* ---- from a record ---- */
+
+struct stored_comparison comparison_from_record(const json_t *body)
+{
+    const json_t *numbers = json_object_get(body, "comparison");
+    const json_t *reproduce = json_object_get(body, "reproduce");
+    const json_t *gate = json_object_get(body, "gate"), *served = json_object_get(body, "served");
+    const char *by = member_string(json_object_get(body, "by") ? body : gate, "by");
+    struct stored_comparison read = {.judgement = json_object_get(body, "comparability"),
+                                     .has_numbers = json_is_object(numbers) || served};
+
+    snprintf(read.a, sizeof(read.a), "%s", member_text(body, "a"));
+    snprintf(read.b, sizeof(read.b), "%s", member_text(body, "b"));
+    snprintf(read.why.message, sizeof(read.why.message), "%s", member_text(body, "reason"));
+    read.figure = by ? compare_figure_find(by) : COMPARE_TIME;
+    type_read(&comparison_type, numbers, &read.numbers);
+    type_read(&served_change_type, served, &read.change);
+    read.numbers.paired = json_object_get(numbers, "pairs") != NULL;
+    read.numbers.family =
+        (size_t)json_integer_value(json_object_get(json_object_get(body, "family_of"), "size"));
+    if (!reproduce)
+        return read;
+    /* By the interval that the verdict is based on. */
+    type_read(&estimate_interval_type, json_object_get(reproduce, "ratio"), &read.numbers.ratio);
+    return read;
+}
+
+/* ---- numbers ---- */
+
+/* One more than a figure has: the information of a ratio is in the digits after its 1. */
+static int digits_of(const struct estimate_interval *ratio)
+{
+    return ratio->has_interval ? 1 + number_digits(ratio->value, ratio->lo, ratio->hi) : 4;
+}
+
+void comparison_range_words(struct text *out, const struct estimate_interval *ratio)
+{
+    const int digits = digits_of(ratio);
+    char value[NUMBER_SIZE], lo[NUMBER_SIZE], hi[NUMBER_SIZE];
+
+    if (!isfinite(ratio->value)) {
+        doc_phrase(out, "{soft unknown}");
+        return;
+    }
+    doc_phrase(out, "%s", number_format_digits(ratio->value, digits, value));
+    if (ratio->has_interval)
+        doc_phrase(out, " [%s, %s]", number_format_digits(ratio->lo, digits, lo),
+                   number_format_digits(ratio->hi, digits, hi));
+    else
+        doc_phrase(out, " {soft without an interval}");
+}
+
+void comparison_ratio_words(struct text *out, const struct comparison *numbers)
+{
+    const struct estimate_interval *ratio = &numbers->ratio;
+    const int digits = digits_of(ratio);
+    char value[NUMBER_SIZE], lo[NUMBER_SIZE], hi[NUMBER_SIZE];
+
+    doc_phrase(out, "{bold %s}, ", number_format_digits(ratio->value, digits, value));
+    if (ratio->has_interval)
+        doc_phrase(out, "%.4g %% interval %s to %s", 100 * numbers->confidence,
+                   number_format_digits(ratio->lo, digits, lo),
+                   number_format_digits(ratio->hi, digits, hi));
+    else
+        doc_phrase(out, "without an interval");
+    if (numbers->paired)
+        doc_phrase(out, ", %zu pairs", numbers->count_a);
+    else
+        doc_phrase(out, ", %zu and %zu trials, not paired: drift between the two is not controlled",
+                   numbers->count_a, numbers->count_b);
+}
+
+void comparison_p_words(struct text *out, const struct comparison *numbers, bool alone)
+{
+    const bool equivalence = comparison_tests_equivalence(numbers);
+    const double p =
+        alone || numbers->family <= 1
+            ? (equivalence ? numbers->p_equivalence : numbers->p_difference)
+            : (equivalence ? numbers->p_equivalence_family : numbers->p_difference_family);
+
+    if (isnan(p))
+        doc_phrase(out, "unknown");
+    else
+        doc_phrase(out, "%.2g", p);
+}
+
+void comparison_family_words(struct text *out, const struct comparison *numbers)
+{
+    doc_phrase(out, "p ");
+    comparison_p_words(out, numbers, false);
+    doc_phrase(out, " (alone %s, p ", compare_verdict_name(numbers->verdict_alone));
+    comparison_p_words(out, numbers, true);
+    doc_phrase(out, ")");
+}
+
+void comparison_served_words(struct text *out, enum compare_figure figure,
+                             const struct served_figure *served)
+{
+    const double scale = figure == COMPARE_ATTAINMENT ? 100 : 1;
+    const bool open = figure == COMPARE_CAPACITY && (isnan(served->lo) || isnan(served->hi));
+    const double value = !open ? served->value : isnan(served->hi) ? served->lo : served->hi;
+    char number[NUMBER_SIZE];
+
+    doc_phrase(out, "%s%s %s",
+               !open               ? ""
+               : isnan(served->hi) ? "at least "
+                                   : "at most ",
+               number_format_digits(scale * value, 4, number),
+               figure == COMPARE_ATTAINMENT ? "%" : "/s");
+}
+
+static const char *end_of(double value, char ret[NUMBER_SIZE])
+{
+    return isnan(value) ? "unknown" : number_format_digits(value, 3, ret);
+}
+
+void comparison_change_words(struct text *out, const struct stored_comparison *comparison)
+{
+    const struct served_change *change = &comparison->change;
+    const bool is_share = comparison->figure == COMPARE_ATTAINMENT;
+    const double scale = is_share ? 100 : 1;
+    char value[NUMBER_SIZE], lo[NUMBER_SIZE], hi[NUMBER_SIZE];
+
+    doc_phrase(out, "%s ", compare_figure_name(comparison->figure));
+    comparison_served_words(out, comparison->figure, &change->a);
+    doc_phrase(out, " -> ");
+    comparison_served_words(out, comparison->figure, &change->b);
+    doc_phrase(out, ", %s %s%s, %.4g %% interval %s to %s", is_share ? "b - a" : "b/a",
+               end_of(scale * change->change.value, value), is_share ? " points" : "",
+               100 * change->confidence, end_of(scale * change->change.lo, lo),
+               end_of(scale * change->change.hi, hi));
+}
+
+void comparison_number_words(struct text *out, const struct stored_comparison *comparison)
+{
+    if (!comparison->has_numbers)
+        doc_phrase(out, "%s", comparison->why.message);
+    else if (comparison->figure == COMPARE_TIME)
+        comparison_range_words(out, &comparison->numbers.ratio);
+    else
+        comparison_change_words(out, comparison);
+}
+
+/* ---- words ---- */
+
+/* "1.8 times faster than a (45 % less time)"; small changes in percent alone. */
+static void append_faster(struct text *out, double ratio, const char *a)
+{
+    const double times = ratio < 1 ? 1 / ratio : ratio;
+    const char *word = ratio < 1 ? "faster" : "slower", *change = ratio < 1 ? "less" : "more";
+    char percent[NUMBER_SIZE], number[NUMBER_SIZE];
+
+    number_format_percent(fabs(ratio - 1), percent);
+    if (times >= 1.2)
+        doc_phrase(out, " is %s times ", number_format_digits(times, 3, number));
+    else
+        doc_phrase(out, " is ");
+    doc_phrase(out, "%s than ", word);
+    text_append(out, a);
+    doc_phrase(out, " (%s %s time)", percent, change);
+}
+
+static void append_served(struct text *out, const struct stored_comparison *comparison,
+                          const char *b, const char *a)
+{
+    const int verdict = served_change_verdict(comparison->figure, &comparison->change);
+
+    doc_phrase(out, "the %s of ", compare_figure_name(comparison->figure));
+    text_append(out, b);
+    doc_phrase(out, " is %s than that of ",
+               verdict > 0   ? "not lower"
+               : verdict < 0 ? "lower"
+                             : "neither shown to be lower, nor not to be,");
+    text_append(out, a);
+    doc_phrase(out, " by more than %.4g %%%s", 100 * comparison->change.margin,
+               comparison->figure == COMPARE_ATTAINMENT ? " of the requests" : "");
+}
+
+void comparison_answer_words(struct text *out, const struct stored_comparison *comparison,
+                             const char *b, const char *a)
+{
+    const struct comparison *numbers = &comparison->numbers;
+
+    if (comparison->figure != COMPARE_TIME) {
+        append_served(out, comparison, b, a);
+        return;
+    }
+    if (numbers->verdict == COMPARE_INCONCLUSIVE)
+        doc_phrase(out, "It is not settled whether ");
+    text_append(out, b);
+    switch (numbers->verdict) {
+    case COMPARE_FASTER:
+    case COMPARE_SLOWER:
+        append_faster(out, numbers->ratio.value, a);
+        break;
+    case COMPARE_EQUIVALENT:
+        doc_phrase(out, " is equivalent to ");
+        text_append(out, a);
+        doc_phrase(out, " within %g %%", numbers->margin * 100);
+        break;
+    case COMPARE_INCONCLUSIVE:
+        doc_phrase(out, " is faster or slower than ");
+        text_append(out, a);
+        break;
+    }
+}
+
+void comparison_names_words(struct text *out, const json_t *list, size_t most)
+{
+    const size_t count = json_array_size(list);
+
+    for (size_t i = 0; i < count && i < most; i++) {
+        const json_t *entry = json_array_get(list, i);
+        const char *string = json_string_value(entry);
+        CLEANUP(text_finish) struct text labels;
+
+        text_init(&labels);
+        doc_phrase(out, "%s%s", i ? ", " : "",
+                   string ? comparability_reason_words(string) : member_string(entry, "factor"));
+        if (comparability_append_labels(&labels, entry))
+            doc_phrase(out, " (%s)", labels.data);
+        out->failed = out->failed || labels.failed;
+    }
+    if (count > most)
+        doc_phrase(out, " and %zu more", count - most);
+}
+
+void comparison_basis(struct doc *doc, const struct comparison *numbers)
+{
+    CLEANUP(text_finish) struct text needed;
+
+    doc_add(doc, "time b/a %s",
+            numbers->centre == ESTIMATE_MEDIAN ? "by the trials' medians " : "");
+    comparison_ratio_words(&doc->block, numbers);
+    doc_end(doc, NULL);
+    if (numbers->verdict == COMPARE_EQUIVALENT && numbers->differs)
+        doc_say(doc, NULL, "the difference is real, and smaller than the margin");
+    if (numbers->no_spread)
+        doc_say(doc, NULL, "%s", comparison_alike_words(numbers));
+    if (numbers->family > 1) {
+        doc_add(doc, "judged in a family of %zu: ", numbers->family);
+        comparison_family_words(&doc->block, numbers);
+        doc_end(doc, NULL);
+    }
+    text_init(&needed);
+    if (comparison_append_needed(numbers, &needed))
+        doc_say(doc, NULL, "%s", needed.data);
+}

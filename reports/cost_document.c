@@ -1,0 +1,94 @@
+#include "reports/cost_document.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "harness/core/member.h"
+#include "harness/core/number.h"
+
+/* "0.2800 EUR [0.2652, 0.2977]"; without bounds where they are the value or not known. */
+static void append_range(struct text *out, const json_t *range, const char *currency)
+{
+    const json_t *lo = json_object_get(range, "lo"), *hi = json_object_get(range, "hi");
+    char value[NUMBER_SIZE], low[NUMBER_SIZE], high[NUMBER_SIZE];
+
+    if (json_is_number(json_object_get(range, "value")))
+        doc_phrase(out, "%s %s", number_format_digits(member_number(range, "value"), 4, value),
+                   currency);
+    else
+        doc_phrase(out, "unknown");
+    if (json_is_number(lo) && json_is_number(hi) && !json_equal(lo, hi))
+        doc_phrase(out, " [%s, %s]", number_format_digits(json_number_value(lo), 4, low),
+                   number_format_digits(json_number_value(hi), 4, high));
+}
+
+static void append_parts(struct text *out, const json_t *parts)
+{
+    char value[NUMBER_SIZE];
+    const json_t *part;
+    size_t i;
+
+    json_array_foreach(parts, i, part)
+    {
+        const double hourly = member_number(json_object_get(part, "hourly"), "value");
+
+        doc_phrase(out, " {soft %s %s %s}", i ? "+" : "=", member_string(part, "kind"),
+                   isnan(hourly) ? "unknown" : number_format_digits(hourly, 4, value));
+    }
+}
+
+static void say_option(struct doc *doc, const json_t *option, const char *currency)
+{
+    const char *kind = member_text(option, "kind");
+    const json_t *figure;
+    size_t i;
+
+    doc_add(doc, "%s, %s (line %lld)\tan hour\t", member_string(option, "item"),
+            strcmp(kind, "cloud") ? "bought" : "rented",
+            (long long)json_integer_value(json_object_get(option, "line")));
+    append_range(&doc->block, json_object_get(option, "hourly"), currency);
+    append_parts(&doc->block, json_object_get(option, "parts"));
+    doc_end(doc, NULL);
+    json_array_foreach(json_object_get(option, "figures"), i, figure)
+    {
+        const json_t *share = json_object_get(figure, "measured_share");
+
+        doc_add(doc, " \t%s\t", member_string(figure, "per"));
+        append_range(&doc->block, json_object_get(figure, "cost"), currency);
+        if (json_is_number(share))
+            doc_add(doc, "{soft ; %.0f %% of the width is the measurement's}",
+                    100 * json_number_value(share));
+        doc_end(doc, NULL);
+    }
+}
+
+void cost_open(struct doc *doc)
+{
+    static const struct doc_column columns[] = {{"Option", 0}, {"Per", 0}, {"Cost", 0}};
+
+    doc_table(doc, "tight", columns, sizeof(columns) / sizeof(*columns));
+}
+
+void cost_append(struct doc *doc, const json_t *cost)
+{
+    const json_t *given = json_object_get(cost, "assumptions"), *entry;
+    const json_t *prices = json_object_get(cost, "prices");
+    size_t i;
+
+    doc_say(doc, NULL,
+            "{bold %s} on %s at prices of %s: discount %g a year, PUE %g, at work %g of all hours, "
+            "under the measured load while at work; price sheet {digest %s}",
+            member_string(cost, "a"), member_string(cost, "device"), member_string(given, "as_of"),
+            member_number(given, "discount"), member_number(given, "pue"),
+            member_number(given, "utilisation"), member_string(prices, "sha256"));
+    json_array_foreach(json_object_get(cost, "options"), i, entry)
+        say_option(doc, entry, member_text(prices, "currency"));
+    json_array_foreach(json_object_get(cost, "notes"), i, entry)
+    {
+        doc_add(doc, "{soft note: ");
+        if (json_is_integer(json_object_get(entry, "line")))
+            doc_add(doc,
+                    "line %lld: ", (long long)json_integer_value(json_object_get(entry, "line")));
+        doc_say(doc, NULL, "%s}", member_string(entry, "text"));
+    }
+}
