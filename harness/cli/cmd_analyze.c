@@ -12,6 +12,7 @@
 #include "protocols/compare.h"
 #include "protocols/compare_unpaired.h"
 #include "protocols/estimate.h"
+#include "reports/comparison_words.h"
 #include "reports/view.h"
 #include "results/formats/csv_import.h"
 
@@ -152,8 +153,8 @@ static enum status no_baseline(const struct csv_samples *samples, const char *ba
     return STATUS_INVALID;
 }
 
-static void append_comparison(struct text *out, const char *name, const char *a,
-                              const struct comparison *comparison);
+static void say_comparison(struct text *out, const char *name, const char *a,
+                           const struct comparison *numbers, const char *caveat);
 static json_t *comparison_json(const char *name, const struct comparison *comparison);
 
 /* Every other series against the one that --baseline names. */
@@ -206,8 +207,7 @@ static enum status compare_unpaired(const struct command_line *line,
             }
             status = output_row(object, err);
         } else {
-            append_comparison(out, name, baseline, &comparisons[i]);
-            text_append_format(out, "  %s\n", unpaired_caveat(bases[i]));
+            say_comparison(out, name, baseline, &comparisons[i], unpaired_caveat(bases[i]));
         }
     }
     free(comparisons);
@@ -256,37 +256,33 @@ static enum status analyze_samples(const struct command_line *line, FILE *file, 
 /* ---- pairs ---- */
 
 /* `a`: the series that it is compared with; NULL: the arms of pairs, a and b, of the series. */
-static void append_comparison(struct text *out, const char *name, const char *a,
-                              const struct comparison *comparison)
+static void say_comparison(struct text *out, const char *name, const char *a,
+                           const struct comparison *numbers, const char *caveat)
 {
-    text_append_printable(out, name, strlen(name));
-    text_append_format(out, a ? " is %s" : ": b is %s", compare_verdict_name(comparison->verdict));
-    if (comparison->verdict == COMPARE_EQUIVALENT)
-        text_append_format(out, " within %g %% to ", comparison->margin * 100);
-    else
-        text_append(out, comparison->verdict == COMPARE_INCONCLUSIVE ? " against " : " than ");
-    text_append_printable(out, a ? a : "a", strlen(a ? a : "a"));
-    text_append_format(out, "\n  time %s %.5f", a ? "ratio" : "b/a", comparison->ratio.value);
-    if (comparison->ratio.has_interval)
-        text_append_format(out, " [%.5f, %.5f]", comparison->ratio.lo, comparison->ratio.hi);
-    if (a)
-        text_append_format(out, ", %zu and %zu trials\n", comparison->count_b, comparison->count_a);
-    else
-        text_append_format(out, ", %zu pairs\n", comparison->count_a);
-    if (comparison->no_spread)
-        text_append_format(out, "  %s\n", comparison_alike_words(comparison));
-    if (comparison->needed_pairs > 0) {
-        text_append(out, "  ");
-        comparison_append_needed(comparison, out);
-        text_append_char(out, '\n');
-    }
-    if (comparison->differs && comparison->family > 1 &&
-        comparison->p_difference_family > 1 - comparison->confidence)
-        text_append_format(out,
-                           "  among %zu series a difference like this occurs by chance: p %.3g, "
-                           "adjusted for all (Holm) %.3g\n",
-                           comparison->family, comparison->p_difference,
-                           comparison->p_difference_family);
+    const struct stored_comparison one = {.has_numbers = true, .numbers = *numbers};
+    CLEANUP(doc_finish) struct doc doc = doc_new(out, &doc_lines);
+    CLEANUP(text_finish) struct text base, other;
+
+    text_init(&base);
+    text_init(&other);
+    doc_phrase(&base, "%s", a ? a : "a");
+    doc_phrase(&other, "%s", a ? name : "b");
+    if (!a)
+        doc_add(&doc, "%s: ", name);
+    comparison_answer_words(&doc.block, &one, other.data, base.data);
+    doc_end(&doc, NULL);
+    doc_open(&doc, DOC_DETAILS, NULL);
+    comparison_basis(&doc, numbers);
+    if (numbers->differs && numbers->family > 1 &&
+        numbers->p_difference_family > 1 - numbers->confidence)
+        doc_say(&doc, NULL,
+                "among %zu series a difference like this occurs by chance: p %.3g, adjusted for "
+                "all (Holm) %.3g",
+                numbers->family, numbers->p_difference, numbers->p_difference_family);
+    if (caveat)
+        doc_say(&doc, NULL, "%s", caveat);
+    doc_close(&doc);
+    out->failed |= base.failed || other.failed;
 }
 
 static json_t *comparison_json(const char *name, const struct comparison *comparison)
@@ -337,7 +333,7 @@ static enum status analyze_pairs(const struct command_line *line, FILE *file, co
         if (command_has(line, KEY_JSON))
             status = output_row(comparison_json(name, &comparisons[i]), err);
         else
-            append_comparison(&out, name, NULL, &comparisons[i]);
+            say_comparison(&out, name, NULL, &comparisons[i], NULL);
     }
     free(comparisons);
     csv_pairs_finish(&pairs);

@@ -1,4 +1,5 @@
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "harness/cli/commands.h"
@@ -10,6 +11,7 @@
 #include "harness/core/member.h"
 #include "harness/core/number.h"
 #include "protocols/comparability.h"
+#include "reports/comparison_words.h"
 #include "reports/view.h"
 #include "results/analysis/history.h"
 
@@ -21,23 +23,6 @@ enum { KEY_SINCE = 0x100, KEY_BASELINE, KEY_STALE };
 static double number(const json_t *object, const char *name)
 {
     return json_number_value(json_object_get(object, name));
-}
-
-static void append_printable(struct text *out, const char *string)
-{
-    text_append_printable(out, string, strlen(string));
-}
-
-static void append_list(struct text *out, const json_t *list)
-{
-    size_t i;
-    json_t *entry;
-
-    json_array_foreach(list, i, entry)
-    {
-        text_append(out, i ? "; " : "");
-        append_printable(out, json_string_value(entry));
-    }
 }
 
 /* The newest results as heights, as many as fit, and a mark below where the stack changed. */
@@ -79,105 +64,100 @@ static void append_strip(struct text *out, const json_t *series, size_t columns)
     text_finish(&marks);
 }
 
-static void append_results(struct text *out, const json_t *series)
+static void say_results(struct doc *doc, const json_t *series)
 {
+    static const struct doc_column columns[] = {
+        {"result", DOC_NAME}, {"when", 0}, {"figure", 0}, {"changed", 0}};
     const json_t *results = json_object_get(series, "results");
     const size_t count = json_array_size(results);
 
+    doc_table(doc, NULL, columns, sizeof(columns) / sizeof(*columns));
     for (size_t i = count > LINES_MAX ? count - LINES_MAX : 0; i < count; i++) {
         const json_t *result = json_array_get(results, i);
-        const json_t *stack = json_object_get(result, "stack");
         const double figure = number(result, "value");
         const double lo = number(result, "lo"), hi = number(result, "hi");
         const bool has_interval = json_is_number(json_object_get(result, "lo"));
         const struct number_unit unit = view_series_unit(series, figure);
+        const char *created = member_text(result, "created"), *clock = strchr(created, 'T');
         char value[NUMBER_SIZE], half[NUMBER_SIZE] = "";
 
         if (has_interval)
             number_format_half_width(figure, lo, hi, half);
-        text_append_format(
-            out, "  %-12s %.10s %.5s  %s", member_text(result, "id"),
-            member_text(result, "created"),
-            strchr(member_text(result, "created"), 'T')
-                ? strchr(member_text(result, "created"), 'T') + 1
-                : "",
-            number_format_unit_digits(figure, &unit,
-                                      has_interval ? number_digits(figure, lo, hi) : 4, value));
-        if (half[0])
-            text_append_format(out, " %s", half);
-        if (json_array_size(stack) > 0) {
-            text_append(out, "  changed: ");
-            append_list(out, stack);
-        }
-        text_append_char(out, '\n');
+        doc_add(doc, "%s\t%.10s %.5s\t%s %s\t", member_text(result, "id"), created,
+                clock ? clock + 1 : "",
+                number_format_unit_digits(figure, &unit,
+                                          has_interval ? number_digits(figure, lo, hi) : 4, value),
+                half);
+        comparison_names_words(&doc->block, json_object_get(result, "stack"), SIZE_MAX);
+        doc_end(doc, NULL);
     }
+    doc_close(doc);
 }
 
-static void append_change(struct text *out, const json_t *change)
+static void say_change(struct doc *doc, const json_t *change)
 {
     const json_t *stack = json_object_get(change, "stack");
 
-    text_append_format(out, "  %+.2f %% between %s and %s: ", 100 * (number(change, "ratio") - 1),
-                       member_text(change, "before"), member_text(change, "after"));
-    if (json_is_null(stack))
-        text_append(out, "the two cannot be judged");
-    else if (json_array_size(stack) == 0)
-        text_append(out, "nothing that was recorded of the stack differs");
-    else
-        append_list(out, stack);
-    text_append_char(out, '\n');
+    doc_add(doc, "%+.2f %% between %s and %s: %s", 100 * (number(change, "ratio") - 1),
+            member_text(change, "before"), member_text(change, "after"),
+            json_is_null(stack)           ? "the two cannot be judged"
+            : json_array_size(stack) == 0 ? "nothing that was recorded of the stack differs"
+                                          : "");
+    comparison_names_words(&doc->block, stack, SIZE_MAX);
+    doc_end(doc, NULL);
 }
 
-static void append_series(struct text *out, const json_t *series, const char *database,
-                          size_t columns)
+/* What changed, and how the newest stands. */
+static void say_changes(struct doc *doc, const json_t *series, const char *newest,
+                        const char *database)
 {
-    const json_t *stale = json_object_get(series, "stale");
-    const size_t count = json_array_size(json_object_get(series, "results"));
-    const char *newest =
-        member_text(json_array_get(json_object_get(series, "results"), count - 1), "id");
+    const char *kind = member_text(series, "kind");
+    const json_t *stale = json_object_get(series, "stale"), *entry;
     size_t i;
-    json_t *entry;
 
-    append_printable(out, member_text(series, "workload"));
-    text_append_format(out, " %s", member_text(series, "precision"));
-    if (json_is_integer(json_object_get(series, "batch")))
-        text_append_format(out, " batch %lld",
-                           (long long)json_integer_value(json_object_get(series, "batch")));
-    if (member_text(series, "arm")[0]) {
-        text_append(out, ", ");
-        append_printable(out, member_text(series, "arm"));
-    }
-    text_append_format(out, ", protocol %s, on %s (", member_text(series, "protocol"),
-                       member_text(series, "device_spec"));
-    append_printable(out, member_text(series, "device"));
-    text_append_format(out, "): %zu result%s\n", count, count == 1 ? "" : "s");
-    if (count > 1)
-        append_strip(out, series, columns);
-    append_results(out, series);
-    if (!strcmp(member_text(series, "kind"), "constant"))
-        text_append(out, "  No change.\n");
-    else if (strcmp(member_text(series, "kind"), "too_few") != 0)
-        text_append_format(out, "  Changed (%s):\n", member_text(series, "kind"));
-    json_array_foreach(json_object_get(series, "changes"), i, entry) append_change(out, entry);
+    doc_open(doc, DOC_DETAILS, NULL);
+    if (!strcmp(kind, "constant"))
+        doc_say(doc, NULL, "No change.");
+    else if (strcmp(kind, "too_few") != 0)
+        doc_say(doc, NULL, "Changed (%s):", kind);
+    json_array_foreach(json_object_get(series, "changes"), i, entry) say_change(doc, entry);
     json_array_foreach(json_object_get(series, "baselines"), i, entry)
     {
-        text_append_format(out, "  The newest is %+.2f %% against baseline %s (%s)",
-                           100 * (number(entry, "ratio") - 1), member_text(entry, "name"),
-                           member_text(entry, "result"));
+        const char *name = member_text(entry, "name");
+
+        doc_add(doc, "The newest is %+.2f %% against baseline %s (%s)",
+                100 * (number(entry, "ratio") - 1), name, member_text(entry, "result"));
         if (database)
-            text_append_format(out, "; assay compare @%s %s --db %s", member_text(entry, "name"),
-                               newest, database);
-        text_append_char(out, '\n');
+            doc_add(doc, "; assay compare @%s %s --db %s", name, newest, database);
+        doc_end(doc, NULL);
     }
     if (json_is_object(stale)) {
-        text_append_format(
-            out, "  Stale: %s was measured on another stack: ", member_text(stale, "result"));
-        append_list(out, json_object_get(stale, "stack"));
+        doc_add(doc, "Stale: %s was measured on another stack: ", member_text(stale, "result"));
+        comparison_names_words(&doc->block, json_object_get(stale, "stack"), SIZE_MAX);
         if (database)
-            text_append_format(out, "; assay reproduce %s --db %s", newest, database);
-        text_append_char(out, '\n');
+            doc_add(doc, "; assay reproduce %s --db %s", newest, database);
+        doc_end(doc, NULL);
     }
-    text_append_char(out, '\n');
+    doc_close(doc);
+}
+
+static void say_series(struct doc *doc, const json_t *series, const char *database, size_t columns)
+{
+    const json_t *results = json_object_get(series, "results");
+    const size_t count = json_array_size(results);
+    const json_t *batch = json_object_get(series, "batch");
+    const char *arm = member_text(series, "arm");
+
+    doc_add(doc, "%s %s", member_text(series, "workload"), member_text(series, "precision"));
+    if (json_is_integer(batch))
+        doc_add(doc, " batch %lld", (long long)json_integer_value(batch));
+    doc_say(doc, NULL, "%s%s, protocol %s, on %s (%s): %zu result%s", *arm ? ", " : "", arm,
+            member_text(series, "protocol"), member_text(series, "device_spec"),
+            member_text(series, "device"), count, count == 1 ? "" : "s");
+    if (count > 1)
+        append_strip(doc->out, series, columns);
+    say_results(doc, series);
+    say_changes(doc, series, member_text(json_array_get(results, count - 1), "id"), database);
 }
 
 static enum status read_filter(const struct command_line *line, struct store *store,
@@ -236,7 +216,8 @@ static int show(const struct command_line *line, struct store *store, void *cont
     struct store_filter filter;
     json_t *row = NULL, *all = NULL, *series;
     struct text out;
-    size_t i, short_ones = 0, columns = output_columns();
+    struct doc doc;
+    size_t i, short_ones = 0;
     enum status status = read_filter(line, store, &filter, &row, &err);
 
     (void)context;
@@ -253,22 +234,22 @@ static int show(const struct command_line *line, struct store *store, void *cont
     if (command_has(line, KEY_JSON))
         return output_json(all);
     text_init(&out);
+    doc = output_doc(line, &out);
     json_array_foreach(all, i, series)
     {
-        append_series(&out, series, store_path_word(store), columns);
+        say_series(&doc, series, store_path_word(store), output_columns());
         short_ones += !strcmp(member_text(series, "kind"), "too_few");
     }
     if (short_ones > 0)
-        text_append_format(&out,
-                           "Changes are looked for from %d results on (%zu of %zu %s fewer).\n",
-                           HISTORY_RESULTS_LEAST, short_ones, json_array_size(all),
-                           short_ones == 1 ? "has" : "have");
+        doc_say(&doc, NULL, "Changes are looked for from %d results on (%zu of %zu %s fewer).",
+                HISTORY_RESULTS_LEAST, short_ones, json_array_size(all),
+                short_ones == 1 ? "has" : "have");
     if (json_array_size(all) == 0)
         log_info("no results in %s match; `assay results %s%s` lists what there is",
                  store_path(store), store_path_word(store) ? "--db " : "",
                  store_path_word(store) ? store_path_word(store) : "BUNDLE");
     json_decref(all);
-    return output_lines(&out);
+    return output_document(&doc);
 }
 
 static int name_baseline(const struct command_line *line, struct store *store, void *context)

@@ -121,60 +121,65 @@ static double number(const json_t *object, const char *name)
     return json_number_value(json_object_get(object, name));
 }
 
-static void append_count(struct text *out, const json_t *plan, const char *name, const char *words)
+static void say_count(struct doc *doc, const json_t *plan, const char *name, const char *words)
 {
     const json_t *count = json_object_get(plan, name);
 
     if (json_is_integer(count))
-        text_append_format(out, "%8lld  %s\n", (long long)json_integer_value(count), words);
+        doc_say(doc, NULL, "%lld\t%s", (long long)json_integer_value(count), words);
     else
-        text_append_format(out, "       ?  %s\n", words);
+        doc_say(doc, NULL, "?\t%s", words);
+}
+
+static void say_unit(struct doc *doc, const json_t *unit)
+{
+    const json_t *capacity = json_object_get(unit, "capacity");
+    const char *device = member_string(unit, "device");
+    char lo[NUMBER_SIZE], hi[NUMBER_SIZE];
+
+    number_format_digits(number(capacity, "lo"), 3, lo);
+    doc_add(doc, "Measured: {code %s}, %s: ", member_string(unit, "result"), device ? device : "?");
+    if (json_is_number(json_object_get(capacity, "hi")))
+        doc_say(doc, NULL, "%s to %s requests/s", lo,
+                number_format_digits(number(capacity, "hi"), 3, hi));
+    else
+        doc_say(doc, NULL, "at least %s requests/s", lo);
 }
 
 static int show(const struct command_line *line, json_t *plan)
 {
+    static const struct doc_column columns[] = {{"Devices", DOC_NUMBER}, {"", 0}};
     const json_t *request = json_object_get(plan, "request");
     struct text out;
+    struct doc doc;
     size_t i;
     json_t *entry;
 
     if (command_has(line, KEY_JSON))
         return output_json(json_incref(plan));
     text_init(&out);
-    text_append_format(&out, "%.4g requests/s", number(request, "demand"));
+    doc = output_doc(line, &out);
+    doc_add(&doc, "%.4g requests/s", number(request, "demand"));
     if (json_object_get(request, "trace"))
-        text_append_format(&out, " (not exceeded in %g %% of the trace's spans of %g s)",
-                           100 * number(request, "quantile"), number(request, "span_ns") / 1e9);
+        doc_add(&doc, " (not exceeded in %g %% of the trace's spans of %g s)",
+                100 * number(request, "quantile"), number(request, "span_ns") / 1e9);
     if (number(request, "growth") != 1)
-        text_append_format(&out, ", times %g for growth", number(request, "growth"));
-    text_append(&out, ", within the limits of what was measured:\n\n");
-    append_count(&out, plan, "devices", "to serve it");
-    append_count(&out, plan, "spares", "spare, for those that are out");
-    append_count(&out, plan, "total", "in all");
-    text_append_format(&out,
-                       "\nConfidence %g %%; each device works %g %% of the time, and for %g %% of "
-                       "it too few may.\n",
-                       100 * number(request, "confidence"), 100 * number(request, "availability"),
-                       100 * number(request, "risk"));
-    json_array_foreach(json_object_get(plan, "units"), i, entry)
-    {
-        const json_t *capacity = json_object_get(entry, "capacity");
-        const char *device = member_string(entry, "device");
-        char lo[NUMBER_SIZE], hi[NUMBER_SIZE];
-
-        text_append_format(&out, "Measured: %s, ", member_string(entry, "result"));
-        text_append_printable(&out, device ? device : "?", strlen(device ? device : "?"));
-        if (json_is_number(json_object_get(capacity, "hi")))
-            text_append_format(&out, ": %s to %s requests/s\n",
-                               number_format_digits(number(capacity, "lo"), 3, lo),
-                               number_format_digits(number(capacity, "hi"), 3, hi));
-        else
-            text_append_format(&out, ": at least %s requests/s\n",
-                               number_format_digits(number(capacity, "lo"), 3, lo));
-    }
+        doc_add(&doc, ", times %g for growth", number(request, "growth"));
+    doc_say(&doc, NULL, ", within the limits of what was measured:");
+    doc_table(&doc, NULL, columns, 2);
+    say_count(&doc, plan, "devices", "to serve it");
+    say_count(&doc, plan, "spares", "spare, for those that are out");
+    say_count(&doc, plan, "total", "in all");
+    doc_close(&doc);
+    doc_say(&doc, NULL,
+            "Confidence %g %%; each device works %g %% of the time, and for %g %% of it too few "
+            "may.",
+            100 * number(request, "confidence"), 100 * number(request, "availability"),
+            100 * number(request, "risk"));
+    json_array_foreach(json_object_get(plan, "units"), i, entry) say_unit(&doc, entry);
     json_array_foreach(json_object_get(plan, "notes"), i, entry)
-        text_append_format(&out, "Note: %s\n", member_string(entry, "text"));
-    return output_lines(&out);
+        doc_say(&doc, NULL, "Note: %s", member_string(entry, "text"));
+    return output_document(&doc);
 }
 
 /* ---- the command ---- */
@@ -255,7 +260,7 @@ const struct command command_plan = {
         "  assay plan 9f2c41aa/1 --demand 40 --growth 1.5\n"
         "  assay plan 9f2c41aa/1 b7d0e333/1 --trace arrivals.csv --span 60s",
     .options = options,
-    .groups = GROUP_STORE | GROUP_JSON,
+    .groups = GROUP_STORE | GROUP_JSON | GROUP_MARKDOWN,
     .arguments_min = 1,
     .arguments_max = FLEET_PLAN_UNITS_MAX,
     .completes = "RESULT",
