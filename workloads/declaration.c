@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/core/canonical.h"
+#include "harness/core/cleanup.h"
 
 const struct declaration_name workload_scenario_strings[WORKLOAD_SCENARIO_COUNT] = {
     {"single_stream", SCENARIO_SINGLE_STREAM},
@@ -67,13 +68,9 @@ static enum status check_lists(const struct declaration *declaration,
         }
     }
     for (uint32_t i = 0; i < common->batches_count; ++i) {
-        enum status status;
-
         snprintf(path, sizeof(path), "batches[%u]", i);
-        status = workload_declaration_check_count(declaration, path, common->batches[i], BATCH_MAX,
-                                                  "sequences or items", err);
-        if (status != STATUS_OK)
-            return status;
+        TRY(workload_declaration_check_count(declaration, path, common->batches[i], BATCH_MAX,
+                                             "sequences or items", err));
         for (uint32_t j = 0; j < i; ++j)
             if (common->batches[i] == common->batches[j])
                 return declaration_error(declaration, path, err,
@@ -212,40 +209,22 @@ enum status workload_declaration_load(struct workload *workload, const char *ori
                                       const struct declaration_schema *schema,
                                       workload_declaration_check_fn *check, struct error *err)
 {
-    struct declaration declaration = {0};
+    CLEANUP(declaration_finish) struct declaration declaration = {0};
+    CLEANUP(workload_finish) struct workload loaded = {.kind = workload->kind};
     struct workload_declaration *common;
-    struct workload loaded = {.kind = workload->kind};
-    enum status status;
 
-    status = declaration_parse(origin, yaml, length, schema, &declaration, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(declaration_parse(origin, yaml, length, schema, &declaration, err));
     common = declaration.data;
     if (!declaration_has(&declaration, "scenario"))
         common->scenario = SCENARIO_OFFLINE;
-    status = check_common(&declaration, common, &loaded, err);
-    if (status == STATUS_OK)
-        status = check_serving(&declaration, common, loaded.kind, err);
-    if (status != STATUS_OK)
-        goto out;
-    status = fill_defaults(common, loaded.kind->is_endpoint, err);
-    if (status != STATUS_OK)
-        goto out;
-    status = copy_common(common, origin, &loaded, err);
-    if (status != STATUS_OK)
-        goto out;
-    status = check(&declaration, &loaded, err);
-    if (status != STATUS_OK)
-        goto out;
-    status = declaration_to_json(&declaration, &loaded.json, err);
-    if (status != STATUS_OK)
-        goto out;
-    status = canonical_digest(loaded.json, &loaded.digest, err);
-out:
-    if (status == STATUS_OK)
-        *workload = loaded;
-    else
-        workload_finish(&loaded);
-    declaration_finish(&declaration);
-    return status;
+    TRY(check_common(&declaration, common, &loaded, err));
+    TRY(check_serving(&declaration, common, loaded.kind, err));
+    TRY(fill_defaults(common, loaded.kind->is_endpoint, err));
+    TRY(copy_common(common, origin, &loaded, err));
+    TRY(check(&declaration, &loaded, err));
+    TRY(declaration_to_json(&declaration, &loaded.json, err));
+    TRY(canonical_digest(loaded.json, &loaded.digest, err));
+    *workload = loaded;
+    loaded = (struct workload){0};
+    return STATUS_OK;
 }

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "backends/backend.h"
 #include "harness/core/status.h"
 
 /*
@@ -12,5 +13,9 @@
  * workloads/kernels/<file>. INTERNAL when there is no such text.
  */
 enum status kernel_text_join(const char *const *files, size_t count, char **ret, struct error *err);
+/* Loads the joined texts as `source` says, but for its text. Errors of kernel_text_join and of
+ * device_module_load. */
+enum status kernel_text_load(struct device *device, const char *const *files, size_t count,
+                             struct module_source source, struct module **ret, struct error *err);
 
 #endif

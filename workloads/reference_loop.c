@@ -30,16 +30,9 @@ void reference_loop_destroy(struct reference_loop *loop)
 static enum status load(struct reference_loop *loop, struct error *err)
 {
     static const char *const files[] = {"reference.h"};
-    struct module_source source = {.file = "workloads/kernels/reference.h", .lanes = 1};
-    char *text;
-    enum status status = kernel_text_join(files, 1, &text, err);
+    const struct module_source source = {.file = "workloads/kernels/reference.h", .lanes = 1};
 
-    if (status != STATUS_OK)
-        return status;
-    source.text = text;
-    status = device_module_load(loop->device, &source, &loop->module, err);
-    free(text);
-    return status;
+    return kernel_text_load(loop->device, files, 1, source, &loop->module, err);
 }
 
 static enum status allocate(struct reference_loop *loop, struct error *err)

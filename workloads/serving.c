@@ -345,16 +345,13 @@ static enum status check_sections(const struct declaration *declaration, enum se
 enum status serving_check(const struct declaration *declaration, struct serving_declaration *data,
                           enum serving_by by, bool steps, struct error *err)
 {
-    enum status status = check_sections(declaration, by, err);
-
-    if (status != STATUS_OK || by == SERVED_BY_NONE)
-        return status;
-    status = check_arrivals(declaration, &data->load.arrivals, err);
-    if (status == STATUS_OK)
-        status = check_rates(declaration, &data->load, by, err);
-    if (status == STATUS_OK)
-        status = check_lengths(declaration, &data->load.lengths, steps, err);
-    if (status == STATUS_OK && by == SERVED_HERE)
-        status = check_batching(declaration, &data->batching, steps, err);
-    return status == STATUS_OK ? check_slo(declaration, &data->slo, steps, err) : status;
+    TRY(check_sections(declaration, by, err));
+    if (by == SERVED_BY_NONE)
+        return STATUS_OK;
+    TRY(check_arrivals(declaration, &data->load.arrivals, err));
+    TRY(check_rates(declaration, &data->load, by, err));
+    TRY(check_lengths(declaration, &data->load.lengths, steps, err));
+    if (by == SERVED_HERE)
+        TRY(check_batching(declaration, &data->batching, steps, err));
+    return check_slo(declaration, &data->slo, steps, err);
 }

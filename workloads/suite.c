@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/core/canonical.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/file.h"
 #include "workloads/catalog.h"
 #include "workloads/declaration.h"
@@ -84,41 +85,38 @@ static enum status copy_entry(const struct entry_declaration *from, const char *
 static enum status check_entry(const struct declaration *declaration, size_t index,
                                const struct suite_entry *entry, struct error *err)
 {
-    struct workload workload;
+    CLEANUP(workload_finish) struct workload workload = {0};
     struct error cause = ERROR_INIT;
     char path[80];
-    enum status status;
 
     snprintf(path, sizeof(path), "workloads[%zu].workload", index);
     if (workload_find(entry->workload, &workload, &cause) != STATUS_OK)
         return declaration_error(declaration, path, err, "%s", cause.message);
-    status = STATUS_OK;
-    for (size_t i = 0; i < entry->precision_count && status == STATUS_OK; ++i) {
+    for (size_t i = 0; i < entry->precision_count; ++i) {
         size_t at = 0;
 
         while (at < workload.precision_count && workload.precisions[at] != entry->precisions[i])
             ++at;
         snprintf(path, sizeof(path), "workloads[%zu].precisions[%zu]", index, i);
         if (at == workload.precision_count)
-            status = declaration_error(declaration, path, err,
-                                       "workload %s does not declare precision %s; choose from its "
-                                       "own `precisions`",
-                                       workload.name, precision_name(entry->precisions[i]));
+            return declaration_error(declaration, path, err,
+                                     "workload %s does not declare precision %s; choose from its "
+                                     "own `precisions`",
+                                     workload.name, precision_name(entry->precisions[i]));
     }
-    for (size_t i = 0; i < entry->batch_count && status == STATUS_OK; ++i) {
+    for (size_t i = 0; i < entry->batch_count; ++i) {
         size_t at = 0;
 
         while (at < workload.batch_count && workload.batches[at] != entry->batches[i])
             ++at;
         snprintf(path, sizeof(path), "workloads[%zu].batches[%zu]", index, i);
         if (at == workload.batch_count)
-            status = declaration_error(declaration, path, err,
-                                       "workload %s does not declare batch %lld; choose from its "
-                                       "own `batches`",
-                                       workload.name, (long long)entry->batches[i]);
+            return declaration_error(declaration, path, err,
+                                     "workload %s does not declare batch %lld; choose from its "
+                                     "own `batches`",
+                                     workload.name, (long long)entry->batches[i]);
     }
-    workload_finish(&workload);
-    return status;
+    return STATUS_OK;
 }
 
 static enum status check_suite(const struct declaration *declaration,
@@ -139,7 +137,6 @@ static enum status fill_suite(const struct declaration *declaration, struct suit
                               struct error *err)
 {
     const struct suite_declaration *data = declaration->data;
-    enum status status;
 
     strcpy(suite->name, data->suite); /* its length is checked */
     suite->version = data->version;
@@ -150,37 +147,25 @@ static enum status fill_suite(const struct declaration *declaration, struct suit
         return error_no_memory(err);
     suite->entry_count = data->workloads_count;
     for (size_t i = 0; i < suite->entry_count; ++i) {
-        status = copy_entry(&data->workloads[i], declaration->origin, &suite->entries[i], err);
-        if (status == STATUS_OK)
-            status = check_entry(declaration, i, &suite->entries[i], err);
-        if (status != STATUS_OK)
-            return status;
+        TRY(copy_entry(&data->workloads[i], declaration->origin, &suite->entries[i], err));
+        TRY(check_entry(declaration, i, &suite->entries[i], err));
     }
-    status = declaration_to_json(declaration, &suite->json, err);
-    if (status == STATUS_OK)
-        status = canonical_digest(suite->json, &suite->digest, err);
-    return status;
+    TRY(declaration_to_json(declaration, &suite->json, err));
+    return canonical_digest(suite->json, &suite->digest, err);
 }
 
 static enum status parse_suite(const char *origin, const char *yaml, size_t length,
                                struct suite *ret, struct error *err)
 {
-    struct declaration declaration = {0};
-    struct suite suite = {0};
-    enum status status;
+    CLEANUP(declaration_finish) struct declaration declaration = {0};
+    CLEANUP(suite_finish) struct suite suite = {0};
 
-    status = declaration_parse(origin, yaml, length, &suite_schema, &declaration, err);
-    if (status != STATUS_OK)
-        return status;
-    status = check_suite(&declaration, declaration.data, err);
-    if (status == STATUS_OK)
-        status = fill_suite(&declaration, &suite, err);
-    declaration_finish(&declaration);
-    if (status == STATUS_OK)
-        *ret = suite;
-    else
-        suite_finish(&suite);
-    return status;
+    TRY(declaration_parse(origin, yaml, length, &suite_schema, &declaration, err));
+    TRY(check_suite(&declaration, declaration.data, err));
+    TRY(fill_suite(&declaration, &suite, err));
+    *ret = suite;
+    suite = (struct suite){0};
+    return STATUS_OK;
 }
 
 enum status suite_find(const char *name_or_path, struct suite *ret, struct error *err)

@@ -35,6 +35,8 @@ enum status token_source_create_text(const char *path, uint64_t shortest,
                                      struct token_source **ret, struct error *err);
 
 void token_source_destroy(struct token_source *source); /* takes NULL */
+/* The same for CLEANUP. */
+void token_source_drop(struct token_source **source);
 
 /*
  * Sequence `index`: `length` tokens, and the token that follows each as its target.

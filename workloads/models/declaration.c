@@ -1,4 +1,5 @@
 #include "workloads/models/declaration.h"
+#include "harness/core/cleanup.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -47,7 +48,6 @@ static enum status check_shape(const struct declaration *declaration,
 {
     struct gpt2_model_section *model = &written->model;
     struct error cause = ERROR_INIT;
-    enum status status;
 
     if (!declaration_has(declaration, "model.context"))
         model->context = written->sequence_length;
@@ -66,12 +66,9 @@ static enum status check_shape(const struct declaration *declaration,
         {"model.context", "positions", model->context, LENGTH_MAX},
     };
 
-    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
-        status = workload_declaration_check_count(declaration, counts[i].path, counts[i].value,
-                                                  counts[i].max, counts[i].unit, err);
-        if (status != STATUS_OK)
-            return status;
-    }
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+        TRY(workload_declaration_check_count(declaration, counts[i].path, counts[i].value,
+                                             counts[i].max, counts[i].unit, err));
     if (model->width % model->heads != 0)
         return declaration_error(declaration, "model.width", err,
                                  "`width` is %lld, which %lld heads cannot share; write a multiple "
@@ -184,17 +181,14 @@ enum status gpt2_declaration_check(const struct declaration *declaration,
                                    struct gpt2_declaration *written, struct gpt2_task *ret,
                                    struct error *err)
 {
-    struct gpt2_task task = {0};
-    enum status status = check_shape(declaration, written, &task.shape, err);
+    CLEANUP(gpt2_task_finish) struct gpt2_task task = {0};
 
+    TRY(check_shape(declaration, written, &task.shape, err));
     task.length = (uint64_t)written->sequence_length;
-    if (status == STATUS_OK)
-        status = check_data(declaration, written, &task, err);
-    if (status == STATUS_OK)
-        *ret = task;
-    else
-        gpt2_task_finish(&task);
-    return status;
+    TRY(check_data(declaration, written, &task, err));
+    *ret = task;
+    task = (struct gpt2_task){0};
+    return STATUS_OK;
 }
 
 void gpt2_task_finish(struct gpt2_task *task)

@@ -204,15 +204,12 @@ static enum status upload_quantised(struct gpt2_device *model, const float *weig
     AUTO_FREE int8_t *quantised = malloc(count);
     AUTO_FREE float *scale = malloc(scales * sizeof(*scale));
 
-    if (quantised && scale) {
-        gpt2_int8_quantise(shape, weights, quantised, scale, NULL);
-        TRY(device_upload(model->buffers[GPT2_WEIGHTS8], 0, quantised, count, err));
-        TRY(device_upload(model->buffers[GPT2_WEIGHT_SCALES], 0, scale, scales * sizeof(*scale),
-                          err));
-    } else {
+    if (!(quantised && scale))
         return error_no_memory(err);
-    }
-    return STATUS_OK;
+    gpt2_int8_quantise(shape, weights, quantised, scale, NULL);
+    TRY(device_upload(model->buffers[GPT2_WEIGHTS8], 0, quantised, count, err));
+    return device_upload(model->buffers[GPT2_WEIGHT_SCALES], 0, scale, scales * sizeof(*scale),
+                         err);
 }
 
 enum status gpt2_device_set_weights(struct gpt2_device *model, const float *weights,
@@ -225,41 +222,39 @@ enum status gpt2_device_set_weights(struct gpt2_device *model, const float *weig
     const uint64_t left_out = model->plan.quantised ? gpt2_int8_left_out(shape) : 0;
     const uint64_t before = gpt2_offset(shape, GPT2_ATTN_W, 0);
     const uint64_t bytes = (count - left_out) * size;
-    char *encoded = malloc(bytes);
-    enum status status = STATUS_OK;
+    AUTO_FREE char *encoded = malloc(bytes);
 
     if (!encoded)
         return error_no_memory(err);
     storage_encode(model->plan.storage, weights, before, encoded);
     storage_encode(model->plan.storage, weights + before + left_out, count - before - left_out,
                    encoded + before * size);
-    status = device_upload(model->buffers[GPT2_PARAMETERS], 0, encoded, bytes, err);
-    free(encoded);
-    if (status == STATUS_OK && model->buffers[GPT2_MASTER])
-        status =
-            device_upload(model->buffers[GPT2_MASTER], 0, weights, count * sizeof(*weights), err);
-    if (status == STATUS_OK && model->plan.quantised)
-        status = upload_quantised(model, weights, err);
-    return status;
+    TRY(device_upload(model->buffers[GPT2_PARAMETERS], 0, encoded, bytes, err));
+    if (model->buffers[GPT2_MASTER])
+        TRY(device_upload(model->buffers[GPT2_MASTER], 0, weights, count * sizeof(*weights), err));
+    return model->plan.quantised ? upload_quantised(model, weights, err) : STATUS_OK;
 }
 
 static enum status fill(struct gpt2_device *model, uint64_t seed, struct error *err)
 {
     const struct op_scaling_state scaling = {.scale = (float)model->plan.scale};
     static const enum gpt2_buffer zeroed[] = {GPT2_GRADIENTS, GPT2_MOMENT1, GPT2_MOMENT2};
-    float *weights = malloc(gpt2_array_length(&model->plan.shape) * sizeof(float));
-    enum status status;
+    AUTO_FREE float *weights = malloc(gpt2_array_length(&model->plan.shape) * sizeof(float));
 
     if (!weights)
         return error_no_memory(err);
     gpt2_initialise(&model->plan.shape, seed, weights);
-    status = gpt2_device_set_weights(model, weights, err);
-    free(weights);
-    for (size_t i = 0; i < 3 && model->plan.training && status == STATUS_OK; i++)
-        status = upload_zeros(model->buffers[zeroed[i]], model->buffers[zeroed[i]]->bytes, err);
-    if (status == STATUS_OK && model->buffers[GPT2_SCALING])
-        status = device_upload(model->buffers[GPT2_SCALING], 0, &scaling, sizeof(scaling), err);
-    return status;
+    TRY(gpt2_device_set_weights(model, weights, err));
+    for (size_t i = 0; i < 3 && model->plan.training; i++)
+        TRY(upload_zeros(model->buffers[zeroed[i]], model->buffers[zeroed[i]]->bytes, err));
+    return model->buffers[GPT2_SCALING]
+               ? device_upload(model->buffers[GPT2_SCALING], 0, &scaling, sizeof(scaling), err)
+               : STATUS_OK;
+}
+
+static void drop(struct gpt2_device **model)
+{
+    gpt2_device_destroy(*model);
 }
 
 enum status gpt2_device_create(const struct gpt2_device_plan *plan, struct ops *ops,
@@ -268,13 +263,10 @@ enum status gpt2_device_create(const struct gpt2_device_plan *plan, struct ops *
 {
     struct gpt2_device_plan mine = *plan;
     uint64_t bytes[GPT2_BUFFERS];
-    struct gpt2_device *model;
-    enum status status;
+    CLEANUP(drop) struct gpt2_device *model = NULL;
 
     mine.dense_logits = device->info.type == DEVICE_CPU && !plan->training && !plan->quantised;
-    status = check_memory(&mine, device, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(check_memory(&mine, device, err));
     model = calloc(1, sizeof(*model));
     if (!model)
         return error_no_memory(err);
@@ -282,17 +274,13 @@ enum status gpt2_device_create(const struct gpt2_device_plan *plan, struct ops *
     model->ops = ops;
     model->device = device;
     gpt2_device_bytes(&mine, bytes);
-    for (size_t i = 0; i < GPT2_BUFFERS && status == STATUS_OK; i++)
+    for (size_t i = 0; i < GPT2_BUFFERS; i++)
         if (bytes[i])
-            status =
-                device_buffer_alloc(device, bytes[i], BUFFER_READ_WRITE, &model->buffers[i], err);
-    if (status == STATUS_OK && !mine.bare)
-        status = fill(model, seed, err);
-    if (status != STATUS_OK) {
-        gpt2_device_destroy(model);
-        return status;
-    }
+            TRY(device_buffer_alloc(device, bytes[i], BUFFER_READ_WRITE, &model->buffers[i], err));
+    if (!mine.bare)
+        TRY(fill(model, seed, err));
     *ret = model;
+    model = NULL;
     return STATUS_OK;
 }
 
@@ -330,19 +318,16 @@ enum status gpt2_device_fetch(const struct gpt2_device *model, enum gpt2_buffer 
 {
     const enum dtype type = gpt2_device_type(&model->plan, buffer);
     const uint64_t size = dtype_bits(type) / 8;
-    void *bytes;
-    enum status status;
+    AUTO_FREE void *bytes = NULL;
 
     if (type == DTYPE_F32)
         return device_download(model->buffers[buffer], offset * size, ret, count * size, err);
     bytes = malloc(count * size);
     if (!bytes)
         return error_no_memory(err);
-    status = device_download(model->buffers[buffer], offset * size, bytes, count * size, err);
-    if (status == STATUS_OK)
-        storage_decode(type, bytes, count, ret);
-    free(bytes);
-    return status;
+    TRY(device_download(model->buffers[buffer], offset * size, bytes, count * size, err));
+    storage_decode(type, bytes, count, ret);
+    return STATUS_OK;
 }
 
 enum status gpt2_device_gradients_finite(const struct gpt2_device *model, bool *ret,

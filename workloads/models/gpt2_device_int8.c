@@ -99,24 +99,17 @@ enum status gpt2_forward_int8(struct gpt2_device *model, struct error *err)
     const struct gpt2_shape *shape = &model->plan.shape;
     struct op_int8_sums logits = sums_of(model, GPT2_WTE, GPT2_LNF_B, 0, shape->vocabulary);
     const uint64_t stride = gpt2_logits_stride(&model->plan);
-    enum status status = STATUS_OK;
 
-    for (uint64_t layer = 0; layer < shape->layers && status == STATUS_OK; layer++) {
-        status = attention(model, layer, err);
-        if (status == STATUS_OK)
-            status = mlp(model, layer, err);
+    for (uint64_t layer = 0; layer < shape->layers; layer++) {
+        TRY(attention(model, layer, err));
+        TRY(mlp(model, layer, err));
     }
     if (model->plan.page && model->step.outputs == 0)
-        return status;
-    if (status == STATUS_OK && model->plan.page)
-        status = gpt2_step_outputs(model, err);
+        return STATUS_OK;
+    if (model->plan.page)
+        TRY(gpt2_step_outputs(model, err));
     logits.rows = model->tokens.rows;
-    if (status == STATUS_OK)
-        status = norm(model, 2 * shape->layers, logits.scale, err);
-    if (status == STATUS_OK)
-        status =
-            gemm_into(model, GPT2_WTE, 0, shape->width, gpt2_int8_head_rows(shape), stride, err);
-    if (status == STATUS_OK)
-        status = op_int8_logits(model->ops, &logits, stride, err);
-    return status;
+    TRY(norm(model, 2 * shape->layers, logits.scale, err));
+    TRY(gemm_into(model, GPT2_WTE, 0, shape->width, gpt2_int8_head_rows(shape), stride, err));
+    return op_int8_logits(model->ops, &logits, stride, err);
 }

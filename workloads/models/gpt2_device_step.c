@@ -113,16 +113,14 @@ enum status gpt2_step_outputs(struct gpt2_device *model, struct error *err)
 {
     const struct operand x = gpt2_at(model, GPT2_RESIDUAL, 0), y = gpt2_at(model, GPT2_VALUES, 0);
     const uint64_t d = model->plan.shape.width;
-    enum status status = STATUS_OK;
 
     /* Old and new rows may be the same memory, so they go by another array. */
     if (model->step.outputs < model->step.rows) {
-        status = op_step_gather(model->ops, &model->step, x, y, d, false, err);
-        if (status == STATUS_OK)
-            status = op_step_gather(model->ops, &model->step, y, x, d, true, err);
+        TRY(op_step_gather(model->ops, &model->step, x, y, d, false, err));
+        TRY(op_step_gather(model->ops, &model->step, y, x, d, true, err));
     }
     model->tokens.rows = model->outputs;
-    return status;
+    return STATUS_OK;
 }
 
 enum status gpt2_step_choose(struct gpt2_device *model, struct error *err)

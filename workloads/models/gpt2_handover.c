@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/random.h"
 
 #define SPOT_STREAM 0x73706fu
@@ -13,24 +14,23 @@ enum status gpt2_handover_tokens(const struct gpt2_task *task, const struct gpt2
                                  uint64_t seed, const uint64_t *secret, int32_t *tokens,
                                  int32_t *targets, struct error *err)
 {
-    int32_t *unused = malloc(plan->length * sizeof(*unused));
-    struct token_source *source = NULL;
+    AUTO_FREE int32_t *unused = malloc(plan->length * sizeof(*unused));
+    CLEANUP(token_source_drop) struct token_source *source = NULL;
     uint64_t first = 0;
-    enum status status =
-        unused ? gpt2_task_open_source(task, seed, &source, err) : error_no_memory(err);
 
+    if (!unused)
+        return error_no_memory(err);
+    TRY(gpt2_task_open_source(task, seed, &source, err));
     if (secret) {
         struct random random;
 
         random_init(&random, *secret, SPOT_STREAM);
         first = SPOT_SEQUENCE + random_next_below(&random, SPOT_SEQUENCE);
     }
-    for (uint64_t i = 0; i < GPT2_HANDOVER_POOL * plan->sequences && status == STATUS_OK; i++)
+    for (uint64_t i = 0; i < GPT2_HANDOVER_POOL * plan->sequences; i++)
         token_source_sequence(source, first + i, plan->length, tokens + i * plan->length,
                               targets ? targets + i * plan->length : unused);
-    token_source_destroy(source);
-    free(unused);
-    return status;
+    return STATUS_OK;
 }
 
 struct tensor gpt2_handover_tensor(const struct gpt2_tensor *tensor, const char *prefix)
@@ -48,12 +48,12 @@ static enum status fill(const struct gpt2_task *task, const struct gpt2_device_p
                         struct error *err)
 {
     const size_t first = plan->training ? 2 : 1;
-    float *weights;
-    enum status status = gpt2_handover_tokens(task, plan, seed, secret, file->items[0].data,
-                                              plan->training ? file->items[1].data : NULL, err);
+    AUTO_FREE float *weights = NULL;
 
-    if (status != STATUS_OK || file->count == first)
-        return status;
+    TRY(gpt2_handover_tokens(task, plan, seed, secret, file->items[0].data,
+                             plan->training ? file->items[1].data : NULL, err));
+    if (file->count == first)
+        return STATUS_OK;
     weights = malloc(gpt2_array_length(&plan->shape) * sizeof(*weights));
     if (!weights)
         return error_no_memory(err);
@@ -61,7 +61,6 @@ static enum status fill(const struct gpt2_task *task, const struct gpt2_device_p
     for (size_t i = first; i < file->count; i++)
         memcpy(file->items[i].data, weights + gpt2_tensor_at(&plan->shape, i - first).offset,
                file->items[i].bytes);
-    free(weights);
     return STATUS_OK;
 }
 
@@ -72,10 +71,12 @@ enum status gpt2_handover_write(const struct gpt2_task *task, const struct gpt2_
     const uint64_t shape[] = {GPT2_HANDOVER_POOL, plan->sequences, plan->length};
     const size_t first = plan->training ? 2 : 1;
     const size_t count = first + (inputs_only ? 0 : gpt2_tensor_count(&plan->shape));
-    struct tensor *items = calloc(count, sizeof(*items));
-    struct tensors file = {0};
-    enum status status;
+    AUTO_FREE struct tensor *items = calloc(count, sizeof(*items));
+    CLEANUP(tensors_close) struct tensors file = {0};
 
+    if (plan->quantised)
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "int8 is not handed over: its scales follow from assay's calibration");
     if (!items)
         return error_no_memory(err);
     items[0] = tensor_new("tokens", DTYPE_I32, 3, shape);
@@ -86,10 +87,6 @@ enum status gpt2_handover_write(const struct gpt2_task *task, const struct gpt2_
 
         items[i] = gpt2_handover_tensor(&tensor, "");
     }
-    status = tensors_create(path, items, count, &file, err);
-    if (status == STATUS_OK)
-        status = fill(task, plan, seed, secret, &file, err);
-    tensors_close(&file);
-    free(items);
-    return status;
+    TRY(tensors_create(path, items, count, &file, err));
+    return fill(task, plan, seed, secret, &file, err);
 }

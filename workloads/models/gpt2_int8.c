@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "workloads/models/gpt2_instance.h"
 
 #define LAYER_SITES 4 /* from GPT2_ATTN_W to GPT2_FC_PROJ_W */
@@ -212,21 +213,19 @@ static enum status calibrate(const struct gpt2_calibration *calibration, struct 
                                           .storage = DTYPE_F32};
     const uint64_t widest =
         plan.shape.mlp_width > plan.shape.width ? plan.shape.mlp_width : plan.shape.width;
-    int32_t *indices = calloc(OP_TOKENS_LENGTH(plan.length), sizeof(*indices));
+    AUTO_FREE int32_t *indices = calloc(OP_TOKENS_LENGTH(plan.length), sizeof(*indices));
+    AUTO_FREE float *values = malloc(plan.length * widest * sizeof(*values));
     struct gpt2_device *model = NULL;
     enum status status;
 
-    observer->values = malloc(plan.length * widest * sizeof(*observer->values));
-    status = indices && observer->values ? gpt2_device_create(&plan, ops, device, seed, &model, err)
-                                         : error_no_memory(err);
-    if (status == STATUS_OK) {
-        model->observe = observe;
-        model->observer = observer;
-        status = run(calibration, model, indices, err);
-    }
+    if (!(indices && values))
+        return error_no_memory(err);
+    observer->values = values;
+    TRY(gpt2_device_create(&plan, ops, device, seed, &model, err));
+    model->observe = observe;
+    model->observer = observer;
+    status = run(calibration, model, indices, err);
     gpt2_device_destroy(model);
-    free(observer->values);
-    free(indices);
     return status;
 }
 
@@ -242,14 +241,14 @@ enum status gpt2_int8_calibrate(const struct gpt2_calibration *calibration, stru
     memset(ret, 0, gpt2_int8_sites(calibration->shape) * sizeof(*ret));
     fp32.precision = PRECISION_FP32;
     fp32.choices = choices;
-    status = ops_create(device, &fp32, DTYPE_F32, calibration->shape->width, &ops, err);
-    if (status == STATUS_OK)
-        status = calibrate(calibration, ops, device, work->seed, &observer, err);
+    TRY(ops_create(device, &fp32, DTYPE_F32, calibration->shape->width, &ops, err));
+    status = calibrate(calibration, ops, device, work->seed, &observer, err);
     ops_destroy(ops);
-    for (uint64_t i = 0; i < gpt2_int8_sites(calibration->shape) && status == STATUS_OK; i++) {
+    TRY(status);
+    for (uint64_t i = 0; i < gpt2_int8_sites(calibration->shape); i++) {
         ret[i].rms = sqrt(ret[i].rms / (double)ret[i].values);
         if (ret[i].scale == 0.0f)
             ret[i].scale = 1.0f;
     }
-    return status;
+    return STATUS_OK;
 }

@@ -126,6 +126,11 @@ void gpt2_reference_destroy(struct gpt2_reference *reference)
     free(reference);
 }
 
+void gpt2_reference_drop(struct gpt2_reference **reference)
+{
+    gpt2_reference_destroy(*reference);
+}
+
 static const float *weight(const struct gpt2_reference *ref, const float *parameters,
                            enum gpt2_tensor_id id, uint64_t layer)
 {
@@ -219,36 +224,28 @@ static enum status layer_forward(const struct gpt2_reference *ref, const float *
 {
     uint64_t d = ref->shape.width, m = ref->shape.mlp_width;
     uint64_t rows = ref->sequences * ref->length;
-    enum status status;
 
     reference_norm_forward(layer->input, weight(ref, w, GPT2_LN1_G, l),
                            weight(ref, w, GPT2_LN1_B, l), layer->norm1, layer->mean1, layer->rstd1,
                            rows, d, GPT2_NORM_EPSILON);
-    status = linear(ref, layer->norm1, weight(ref, w, GPT2_ATTN_W, l),
-                    weight(ref, w, GPT2_ATTN_B, l), layer->qkv, d, 3 * d, err);
-    if (status == STATUS_OK)
-        status = attention(ref, layer, false, err);
-    if (status == STATUS_OK)
-        status = linear(ref, layer->values, weight(ref, w, GPT2_ATTN_PROJ_W, l),
-                        weight(ref, w, GPT2_ATTN_PROJ_B, l), layer->middle, d, d, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(linear(ref, layer->norm1, weight(ref, w, GPT2_ATTN_W, l), weight(ref, w, GPT2_ATTN_B, l),
+               layer->qkv, d, 3 * d, err));
+    TRY(attention(ref, layer, false, err));
+    TRY(linear(ref, layer->values, weight(ref, w, GPT2_ATTN_PROJ_W, l),
+               weight(ref, w, GPT2_ATTN_PROJ_B, l), layer->middle, d, d, err));
     add(layer->middle, layer->middle, layer->input, rows * d);
     reference_norm_forward(layer->middle, weight(ref, w, GPT2_LN2_G, l),
                            weight(ref, w, GPT2_LN2_B, l), layer->norm2, layer->mean2, layer->rstd2,
                            rows, d, GPT2_NORM_EPSILON);
-    status = linear(ref, layer->norm2, weight(ref, w, GPT2_FC_W, l), weight(ref, w, GPT2_FC_B, l),
-                    layer->fc, d, m, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(linear(ref, layer->norm2, weight(ref, w, GPT2_FC_W, l), weight(ref, w, GPT2_FC_B, l),
+               layer->fc, d, m, err));
 #pragma omp parallel for schedule(static) if (rows * m > WORTH_THREADS)
     for (uint64_t i = 0; i < rows * m; i++)
         layer->gelu[i] = reference_gelu(layer->fc[i]);
-    status = linear(ref, layer->gelu, weight(ref, w, GPT2_FC_PROJ_W, l),
-                    weight(ref, w, GPT2_FC_PROJ_B, l), output, m, d, err);
-    if (status == STATUS_OK)
-        add(output, output, layer->middle, rows * d);
-    return status;
+    TRY(linear(ref, layer->gelu, weight(ref, w, GPT2_FC_PROJ_W, l),
+               weight(ref, w, GPT2_FC_PROJ_B, l), output, m, d, err));
+    add(output, output, layer->middle, rows * d);
+    return STATUS_OK;
 }
 
 /* log(sum(exp(logits))) of a row, and its largest element. */
@@ -289,7 +286,6 @@ enum status gpt2_reference_forward(struct gpt2_reference *ref, const float *para
     const float *wpe = weight(ref, parameters, GPT2_WPE, 0);
     struct reference_matrix hidden = {.f64 = state->normf, .stride = d};
     struct reference_matrix head = {.f32 = wte, .stride = d, .transpose = true};
-    enum status status;
 
     for (uint64_t r = 0; r < rows; r++)
         for (uint64_t i = 0; i < d; i++)
@@ -301,20 +297,16 @@ enum status gpt2_reference_forward(struct gpt2_reference *ref, const float *para
         double *output =
             final || kept + 1 >= state->layer_count ? state->last : state->layers[kept + 1].input;
 
-        status = layer_forward(ref, parameters, l, &state->layers[kept], output, err);
-        if (status != STATUS_OK)
-            return status;
+        TRY(layer_forward(ref, parameters, l, &state->layers[kept], output, err));
         if (!final && output == state->last)
             memcpy(state->layers[0].input, output, rows * d * sizeof(double));
     }
     reference_norm_forward(state->last, weight(ref, parameters, GPT2_LNF_G, 0),
                            weight(ref, parameters, GPT2_LNF_B, 0), state->normf, state->meanf,
                            state->rstdf, rows, d, GPT2_NORM_EPSILON);
-    status = reference_gemm(ref->logits, ref->shape.vocabulary, hidden, head, rows,
-                            ref->shape.vocabulary, d, false, err);
-    if (status == STATUS_OK && targets)
-        status = mean_loss(ref, targets, err);
-    return status;
+    TRY(reference_gemm(ref->logits, ref->shape.vocabulary, hidden, head, rows,
+                       ref->shape.vocabulary, d, false, err));
+    return targets ? mean_loss(ref, targets, err) : STATUS_OK;
 }
 
 static enum status layer_backward(const struct gpt2_reference *ref, const float *w, uint64_t l,
@@ -333,28 +325,22 @@ static enum status layer_backward(const struct gpt2_reference *ref, const float 
 #pragma omp parallel for schedule(static) if (rows * m > WORTH_THREADS)
     for (uint64_t i = 0; i < rows * m; i++)
         state->dfc[i] *= reference_gelu_derivative(layer->fc[i]);
-    status =
-        linear_backward(ref, layer->norm2, weight(ref, w, GPT2_FC_W, l), state->dfc, state->dnorm,
-                        gradient(ref, GPT2_FC_W, l), gradient(ref, GPT2_FC_B, l), d, m, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(linear_backward(ref, layer->norm2, weight(ref, w, GPT2_FC_W, l), state->dfc, state->dnorm,
+                        gradient(ref, GPT2_FC_W, l), gradient(ref, GPT2_FC_B, l), d, m, err));
     reference_norm_backward(layer->middle, weight(ref, w, GPT2_LN2_G, l), layer->mean2,
                             layer->rstd2, state->dnorm, state->dx, gradient(ref, GPT2_LN2_G, l),
                             gradient(ref, GPT2_LN2_B, l), rows, d);
-    status = linear_backward(ref, layer->values, weight(ref, w, GPT2_ATTN_PROJ_W, l), state->dx,
-                             state->dvalues, gradient(ref, GPT2_ATTN_PROJ_W, l),
-                             gradient(ref, GPT2_ATTN_PROJ_B, l), d, d, err);
-    if (status == STATUS_OK)
-        status = attention(ref, layer, true, err);
-    if (status == STATUS_OK)
-        status = linear_backward(ref, layer->norm1, weight(ref, w, GPT2_ATTN_W, l), state->dqkv,
-                                 state->dnorm, gradient(ref, GPT2_ATTN_W, l),
-                                 gradient(ref, GPT2_ATTN_B, l), d, 3 * d, err);
-    if (status == STATUS_OK)
-        reference_norm_backward(layer->input, weight(ref, w, GPT2_LN1_G, l), layer->mean1,
-                                layer->rstd1, state->dnorm, state->dx, gradient(ref, GPT2_LN1_G, l),
-                                gradient(ref, GPT2_LN1_B, l), rows, d);
-    return status;
+    TRY(linear_backward(ref, layer->values, weight(ref, w, GPT2_ATTN_PROJ_W, l), state->dx,
+                        state->dvalues, gradient(ref, GPT2_ATTN_PROJ_W, l),
+                        gradient(ref, GPT2_ATTN_PROJ_B, l), d, d, err));
+    TRY(attention(ref, layer, true, err));
+    TRY(linear_backward(ref, layer->norm1, weight(ref, w, GPT2_ATTN_W, l), state->dqkv,
+                        state->dnorm, gradient(ref, GPT2_ATTN_W, l), gradient(ref, GPT2_ATTN_B, l),
+                        d, 3 * d, err));
+    reference_norm_backward(layer->input, weight(ref, w, GPT2_LN1_G, l), layer->mean1, layer->rstd1,
+                            state->dnorm, state->dx, gradient(ref, GPT2_LN1_G, l),
+                            gradient(ref, GPT2_LN1_B, l), rows, d);
+    return STATUS_OK;
 }
 
 /* Logits become their gradient: (softmax - onehot) / tokens. */
@@ -383,23 +369,17 @@ enum status gpt2_reference_backward(struct gpt2_reference *ref, const float *par
     struct reference_matrix dlogits_t = {.f64 = ref->logits, .stride = v, .transpose = true};
     struct reference_matrix hidden = {.f64 = state->normf, .stride = d};
     struct reference_matrix head = {.f32 = weight(ref, parameters, GPT2_WTE, 0), .stride = d};
-    enum status status;
 
     memset(ref->gradients, 0, gpt2_array_length(&ref->shape) * sizeof(double));
     memset(state->dx, 0, rows * d * sizeof(double));
     logits_backward(ref, targets);
-    status = reference_gemm(dwte, d, dlogits_t, hidden, v, d, rows, false, err);
-    if (status == STATUS_OK)
-        status = reference_gemm(state->dnorm, d, dlogits, head, rows, d, v, false, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(reference_gemm(dwte, d, dlogits_t, hidden, v, d, rows, false, err));
+    TRY(reference_gemm(state->dnorm, d, dlogits, head, rows, d, v, false, err));
     reference_norm_backward(state->last, weight(ref, parameters, GPT2_LNF_G, 0), state->meanf,
                             state->rstdf, state->dnorm, state->dx, gradient(ref, GPT2_LNF_G, 0),
                             gradient(ref, GPT2_LNF_B, 0), rows, d);
     for (uint64_t l = ref->shape.layers; l-- > 0;) {
-        status = layer_backward(ref, parameters, l, err);
-        if (status != STATUS_OK)
-            return status;
+        TRY(layer_backward(ref, parameters, l, err));
     }
     for (uint64_t r = 0; r < rows; r++) {
         for (uint64_t i = 0; i < d; i++) {

@@ -28,6 +28,8 @@ enum status gpt2_reference_create(const struct gpt2_shape *shape, uint64_t seque
                                   uint64_t length, bool training, struct gpt2_reference **ret,
                                   struct error *err);
 void gpt2_reference_destroy(struct gpt2_reference *reference); /* takes NULL */
+/* The same for CLEANUP. */
+void gpt2_reference_drop(struct gpt2_reference **reference);
 
 /* Logits of every position; the loss too when `targets` is not NULL. */
 enum status gpt2_reference_forward(struct gpt2_reference *reference, const float *parameters,

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/random.h"
 #include "workloads/data/element.h"
 #include "workloads/onnx/onnx.h"
@@ -34,17 +35,14 @@ static double value_at(const struct onnx_declared *input, uint64_t seed, uint64_
 static enum status read_input(const struct onnx_declared *input, uint64_t bytes, void *ret,
                               struct error *err)
 {
-    struct tensors file = {0};
+    CLEANUP(tensors_close) struct tensors file = {0};
     const struct tensor *tensor = NULL;
-    enum status status = onnx_file_tensors(&input->file, "an input's file", &file, err);
 
-    if (status == STATUS_OK)
-        status = tensors_find(&file, input->name, input->type, input->type, input->rank,
-                              input->shape, &tensor, err);
-    if (status == STATUS_OK)
-        memcpy(ret, tensor->data, bytes);
-    tensors_close(&file);
-    return status;
+    TRY(onnx_file_tensors(&input->file, "an input's file", &file, err));
+    TRY(tensors_find(&file, input->name, input->type, input->type, input->rank, input->shape,
+                     &tensor, err));
+    memcpy(ret, tensor->data, bytes);
+    return STATUS_OK;
 }
 
 enum status onnx_input(const struct onnx_instance *instance, size_t number, const uint64_t *secret,
@@ -56,13 +54,12 @@ enum status onnx_input(const struct onnx_instance *instance, size_t number, cons
                           : parameters->has_seed ? parameters->seed
                                                  : instance->base.work.seed;
     const uint64_t bytes = input->elements * (dtype_bits(input->type) / 8);
-    void *values = malloc(bytes);
-    enum status status = STATUS_OK;
+    AUTO_FREE void *values = malloc(bytes);
 
     if (!values)
         return error_no_memory(err);
     if (input->has_file)
-        status = read_input(input, bytes, values, err);
+        TRY(read_input(input, bytes, values, err));
     for (uint64_t i = 0; i < input->elements && !input->has_file; i++) {
         const double value = value_at(input, seed, STREAMS * (uint64_t)number, i);
 
@@ -71,9 +68,7 @@ enum status onnx_input(const struct onnx_instance *instance, size_t number, cons
         else
             element_encode(input->type, value, values, i);
     }
-    if (status == STATUS_OK)
-        *ret = values;
-    else
-        free(values);
-    return status;
+    *ret = values;
+    values = NULL;
+    return STATUS_OK;
 }

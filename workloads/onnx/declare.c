@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "workloads/declaration.h"
 #include "workloads/check/compare.h"
 #include "workloads/onnx/external.h"
@@ -181,7 +182,6 @@ static enum status take_array(const struct declaration *declaration, const char 
                               struct onnx_declared *declared, struct error *err)
 {
     char place[32], path[64];
-    enum status status = STATUS_OK;
 
     snprintf(place, sizeof(place), "%s[%u]", list, number);
     snprintf(path, sizeof(path), "%s.type", place);
@@ -202,12 +202,12 @@ static enum status take_array(const struct declaration *declaration, const char 
         declared->elements *= declared->shape[i];
     }
     if (input)
-        status = check_values(declaration, place, section, declared, err);
-    if (status == STATUS_OK && !(section->tolerance >= 0.0 && section->tolerance < 1.0))
-        status = declaration_error(declaration, place, err,
-                                   "`tolerance` is %g; write an error of the whole output "
-                                   "(normalised_rms) above 0 and below 1",
-                                   section->tolerance);
+        TRY(check_values(declaration, place, section, declared, err));
+    if (!(section->tolerance >= 0.0 && section->tolerance < 1.0))
+        return declaration_error(declaration, place, err,
+                                 "`tolerance` is %g; write an error of the whole output "
+                                 "(normalised_rms) above 0 and below 1",
+                                 section->tolerance);
     strcpy(declared->name, section->name); /* its length is checked */
     declared->type = section->type;
     declared->rank = section->shape_count;
@@ -215,7 +215,7 @@ static enum status take_array(const struct declaration *declaration, const char 
     declared->min = section->min;
     declared->max = section->max;
     declared->tolerance = section->tolerance;
-    return status;
+    return STATUS_OK;
 }
 
 /* Files beside the model: their locations, which stay in its folder, and digests. */
@@ -223,66 +223,59 @@ static enum status take_data(const struct declaration *declaration,
                              const struct model_section *section, struct onnx_parameters *ret,
                              struct error *err)
 {
-    enum status status = STATUS_OK;
-
-    for (uint32_t i = 0; i < section->data_count && status == STATUS_OK; i++) {
+    for (uint32_t i = 0; i < section->data_count; i++) {
+        const char *location = section->data[i].location;
         char place[64];
 
         snprintf(place, sizeof(place), "model.data[%u]", i);
-        status =
-            take_digest(declaration, place, section->data[i].sha256, &ret->data[i].digest, err);
-        strcpy(ret->data[i].location, section->data[i].location); /* its length is checked */
+        TRY(take_digest(declaration, place, section->data[i].sha256, &ret->data[i].digest, err));
+        strcpy(ret->data[i].location, location); /* its length is checked */
         snprintf(place, sizeof(place), "model.data[%u].location", i);
-        if (status == STATUS_OK && !onnx_external_stays(section->data[i].location))
-            status = declaration_error(declaration, place, err,
-                                       "`location` is \"%s\", which leaves the model's folder; "
-                                       "write the path within it, as the model names the file",
-                                       section->data[i].location);
-        for (uint32_t k = 0; k < i && status == STATUS_OK; k++)
-            if (!strcmp(section->data[i].location, section->data[k].location))
-                status = declaration_error(declaration, place, err,
-                                           "`location` \"%s\" stands here twice; remove one",
-                                           section->data[i].location);
+        if (!onnx_external_stays(location))
+            return declaration_error(declaration, place, err,
+                                     "`location` is \"%s\", which leaves the model's folder; "
+                                     "write the path within it, as the model names the file",
+                                     location);
+        for (uint32_t k = 0; k < i; k++)
+            if (!strcmp(location, section->data[k].location))
+                return declaration_error(declaration, place, err,
+                                         "`location` \"%s\" stands here twice; remove one",
+                                         location);
     }
     ret->data_count = section->data_count;
-    return status;
+    return STATUS_OK;
 }
 
 static enum status take(const struct declaration *declaration, struct onnx_declaration *data,
                         struct onnx_parameters *ret, struct error *err)
 {
     bool generated = false;
-    enum status status = check_precisions(declaration, &data->common, err);
 
+    TRY(check_precisions(declaration, &data->common, err));
     if (!declaration_has(declaration, "items"))
         data->items = 1;
-    if (status == STATUS_OK)
-        status = workload_declaration_check_count(declaration, "items", data->items, ITEMS_MAX,
-                                                  "items in an iteration", err);
-    if (status == STATUS_OK)
-        status = take_digest(declaration, "model", data->model.sha256, &ret->model, err);
-    if (status == STATUS_OK)
-        status = take_data(declaration, &data->model, ret, err);
+    TRY(workload_declaration_check_count(declaration, "items", data->items, ITEMS_MAX,
+                                         "items in an iteration", err));
+    TRY(take_digest(declaration, "model", data->model.sha256, &ret->model, err));
+    TRY(take_data(declaration, &data->model, ret, err));
     ret->has_reference = declaration_has(declaration, "reference");
-    if (status == STATUS_OK && ret->has_reference)
-        status =
-            take_digest(declaration, "reference", data->reference.sha256, &ret->reference, err);
+    if (ret->has_reference)
+        TRY(take_digest(declaration, "reference", data->reference.sha256, &ret->reference, err));
     ret->has_seed = declaration_has(declaration, "seed");
     ret->seed = data->seed;
     ret->items = data->items;
     ret->input_count = data->inputs_count;
     ret->output_count = data->outputs_count;
-    for (uint32_t i = 0; i < data->inputs_count && status == STATUS_OK; i++) {
-        status = take_array(declaration, "inputs", i, &data->inputs[i], true, &ret->inputs[i], err);
+    for (uint32_t i = 0; i < data->inputs_count; i++) {
+        TRY(take_array(declaration, "inputs", i, &data->inputs[i], true, &ret->inputs[i], err));
         generated |= !ret->inputs[i].has_file;
     }
-    for (uint32_t i = 0; i < data->outputs_count && status == STATUS_OK; i++)
-        status =
-            take_array(declaration, "outputs", i, &data->outputs[i], false, &ret->outputs[i], err);
-    if (status == STATUS_OK && ret->has_reference && generated && !ret->has_seed)
-        status = declaration_error(declaration, "reference", err,
-                                   "its outputs are those of one seed: write `seed` beside it");
-    return status;
+    for (uint32_t i = 0; i < data->outputs_count; i++)
+        TRY(take_array(declaration, "outputs", i, &data->outputs[i], false, &ret->outputs[i], err));
+    if (ret->has_reference && generated && !ret->has_seed)
+        return declaration_error(declaration, "reference", err,
+                                 "its outputs are those of one seed: write `seed` beside it");
+    return STATUS_OK;
 }
 
 static struct onnx_paths paths_of(const struct onnx_declaration *data)
@@ -297,20 +290,19 @@ static struct onnx_paths paths_of(const struct onnx_declaration *data)
 static enum status check(const struct declaration *declaration, struct workload *workload,
                          struct error *err)
 {
-    struct onnx_parameters *parameters = calloc(1, sizeof(*parameters));
-    enum status status =
-        parameters ? take(declaration, declaration->data, parameters, err) : error_no_memory(err);
+    AUTO_FREE struct onnx_parameters *parameters = calloc(1, sizeof(*parameters));
 
-    if (status == STATUS_OK && declaration_is_path(declaration->origin)) {
+    if (!parameters)
+        return error_no_memory(err);
+    TRY(take(declaration, declaration->data, parameters, err));
+    if (declaration_is_path(declaration->origin)) {
         const struct onnx_paths paths = paths_of(declaration->data);
 
-        status = onnx_check_files(declaration, &paths, parameters, err);
+        TRY(onnx_check_files(declaration, &paths, parameters, err));
     } /* a stored declaration has no files beside it */
-    if (status == STATUS_OK)
-        workload->parameters = parameters;
-    else
-        free(parameters);
-    return status;
+    workload->parameters = parameters;
+    parameters = NULL;
+    return STATUS_OK;
 }
 
 enum status onnx_load(struct workload *workload, const char *origin, const char *yaml,

@@ -126,51 +126,55 @@ static enum status check_undeclared(const struct declaration *declaration,
 {
     const struct onnx_tensor *tensor = onnx_external_first(model);
     const char *location = tensor ? tensor->external.location : "";
+    AUTO_FREE char *full = NULL;
     char hex[DIGEST_HEX_SIZE];
     struct digest found;
-    char *full;
-    enum status status;
 
     if (!tensor || !location[0] || !onnx_external_stays(location))
         return STATUS_OK; /* onnx_external_check has the words */
     full = beside(path, location);
     if (full && digest_file(full, &found, NULL, NULL) == STATUS_OK)
-        status = declaration_error(declaration, "model", err,
-                                   "%s has weights in the file %s, which are a part of what is "
-                                   "measured: write `data: [{location: %s, sha256: %s}]` beside "
-                                   "`path`",
-                                   path, full, location, digest_hex(&found, hex));
-    else
-        status = declaration_error(declaration, "model", err,
-                                   "%s has weights in the file %s, which is not there; put it "
-                                   "beside the model, and write it as `data: [{location, sha256}]`",
-                                   path, full ? full : location);
-    free(full);
-    return status;
+        return declaration_error(declaration, "model", err,
+                                 "%s has weights in the file %s, which are a part of what is "
+                                 "measured: write `data: [{location: %s, sha256: %s}]` beside "
+                                 "`path`",
+                                 path, full, location, digest_hex(&found, hex));
+    return declaration_error(declaration, "model", err,
+                             "%s has weights in the file %s, which is not there; put it beside the "
+                             "model, and write it as `data: [{location, sha256}]`",
+                             path, full ? full : location);
 }
 
-/* The files beside the model: whether each is what is declared, and what the model needs. */
+/* The files beside the model; their paths are heap. */
+struct side_files {
+    struct onnx_side_file items[ONNX_SIDE_FILES_MAX];
+};
+
+static void side_files_finish(struct side_files *files)
+{
+    for (size_t i = 0; i < ONNX_SIDE_FILES_MAX; i++)
+        free((char *)(uintptr_t)files->items[i].path);
+}
+
+/* Whether each is what is declared, and what the model needs. */
 static enum status check_side_files(const struct declaration *declaration,
                                     const struct onnx_parameters *parameters,
                                     const struct onnx_model *model, const char *path,
-                                    struct onnx_side_file *files, struct error *err)
+                                    struct side_files *files, struct error *err)
 {
-    enum status status = STATUS_OK;
-
-    for (size_t i = 0; i < parameters->data_count && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < parameters->data_count; i++) {
         char place[40];
         const struct named_file file = {place, "location", "the model's",
                                         &parameters->data[i].digest};
         char *full = beside(path, parameters->data[i].location);
 
         snprintf(place, sizeof(place), "model.data[%zu]", i);
-        files[i] = (struct onnx_side_file){parameters->data[i].location, full, 0};
-        status =
-            full ? look_at(declaration, &file, full, &files[i].size, err) : error_no_memory(err);
+        files->items[i] = (struct onnx_side_file){parameters->data[i].location, full, 0};
+        TRY(full ? look_at(declaration, &file, full, &files->items[i].size, err)
+                 : error_no_memory(err));
     }
-    return status == STATUS_OK && parameters->data_count == 0
-               ? check_undeclared(declaration, model, path, err)
-               : status;
+    return parameters->data_count == 0 ? check_undeclared(declaration, model, path, err)
+                                       : STATUS_OK;
 }
 
 /* The bytes of the model with what lies beside it in them; in place of those of `ret`. */
@@ -178,29 +182,23 @@ static enum status join(const struct declaration *declaration,
                         const struct onnx_parameters *parameters, const struct onnx_model *model,
                         const char *path, struct text *bytes, struct error *err)
 {
-    struct onnx_side_file files[ONNX_SIDE_FILES_MAX] = {0};
+    const struct onnx_bytes own = {(const uint8_t *)bytes->data, bytes->length};
+    const size_t count = parameters->data_count;
+    CLEANUP(side_files_finish) struct side_files files = {0};
+    CLEANUP(text_finish) struct text joined = {0};
     struct error inner = ERROR_INIT;
-    struct text joined;
-    enum status status = check_side_files(declaration, parameters, model, path, files, err);
 
     text_init(&joined);
-    if (status == STATUS_OK && onnx_external_check(model, bytes->length, files,
-                                                   parameters->data_count, &inner) != STATUS_OK)
-        status = declaration_error(declaration, "model", err, "%s: %s", path, inner.message);
-    if (status == STATUS_OK && onnx_external_first(model)) {
-        status = onnx_external_join(
-            model, (struct onnx_bytes){(const uint8_t *)bytes->data, bytes->length}, files,
-            parameters->data_count, &joined, err);
-        if (status == STATUS_OK) {
-            text_finish(bytes);
-            *bytes = joined;
-            text_init(&joined);
-        }
-    }
-    text_finish(&joined);
-    for (size_t i = 0; i < parameters->data_count; i++)
-        free((char *)(uintptr_t)files[i].path);
-    return status;
+    TRY(check_side_files(declaration, parameters, model, path, &files, err));
+    if (onnx_external_check(model, bytes->length, files.items, count, &inner) != STATUS_OK)
+        return declaration_error(declaration, "model", err, "%s: %s", path, inner.message);
+    if (!onnx_external_first(model))
+        return STATUS_OK;
+    TRY(onnx_external_join(model, own, files.items, count, &joined, err));
+    text_finish(bytes);
+    *bytes = joined;
+    text_init(&joined);
+    return STATUS_OK;
 }
 
 /* Shapes and ranges of the declaration's arrays, without what is in them. */
@@ -278,28 +276,20 @@ static enum status check_model(const struct declaration *declaration,
                                const struct onnx_parameters *parameters, const char *path,
                                struct error *err)
 {
-    struct onnx_model model = {0};
-    struct text bytes;
-    enum status status;
+    CLEANUP(onnx_model_finish) struct onnx_model model = {0};
+    CLEANUP(text_finish) struct text bytes = {0};
 
     text_init(&bytes);
-    status = file_read(path, ONNX_FILE_MAX, &bytes.data, &bytes.length, err);
-    if (status == STATUS_OK) {
-        bytes.capacity = bytes.length + 1;
-        status = read_model(declaration, path, &bytes, &model, err);
-    }
-    if (status == STATUS_OK)
-        status = check_arrays(declaration, parameters, &model, err);
-    if (status == STATUS_OK)
-        status = join(declaration, parameters, &model, path, &bytes, err);
+    TRY(file_read(path, ONNX_FILE_MAX, &bytes.data, &bytes.length, err));
+    bytes.capacity = bytes.length + 1;
+    TRY(read_model(declaration, path, &bytes, &model, err));
+    TRY(check_arrays(declaration, parameters, &model, err));
+    TRY(join(declaration, parameters, &model, path, &bytes, err));
+    if (parameters->has_reference)
+        return STATUS_OK;
     onnx_model_finish(&model);
-    if (status == STATUS_OK && !parameters->has_reference)
-        status = read_model(declaration, path, &bytes, &model, err);
-    if (status == STATUS_OK && !parameters->has_reference)
-        status = check_reference(declaration, parameters, &model, path, err);
-    onnx_model_finish(&model);
-    text_finish(&bytes);
-    return status;
+    TRY(read_model(declaration, path, &bytes, &model, err));
+    return check_reference(declaration, parameters, &model, path, err);
 }
 
 /* Whether a file of tensors has these arrays, by name, type (or `other` for f32) and shape. */
@@ -307,8 +297,8 @@ static enum status check_tensors(const struct declaration *declaration, const ch
                                  const char *path, const struct onnx_declared *arrays, size_t count,
                                  enum dtype other, struct error *err)
 {
-    char *full = realpath(path, NULL); /* as a trial finds it, which follows no link */
-    struct tensors file = {0};
+    AUTO_FREE char *full = realpath(path, NULL); /* as a trial finds it, which follows no link */
+    CLEANUP(tensors_close) struct tensors file = {0};
     const struct tensor *tensor;
     struct error inner = ERROR_INIT;
     enum status status = tensors_open(full ? full : path, &file, &inner);
@@ -317,40 +307,35 @@ static enum status check_tensors(const struct declaration *declaration, const ch
         status = tensors_find(&file, arrays[i].name, arrays[i].type,
                               arrays[i].type == DTYPE_F32 ? other : arrays[i].type, arrays[i].rank,
                               arrays[i].shape, &tensor, &inner);
-    if (status != STATUS_OK)
-        status = declaration_error(declaration, place, err, "%s: %s", path, inner.message);
-    tensors_close(&file);
-    free(full);
-    return status;
+    return status == STATUS_OK
+               ? status
+               : declaration_error(declaration, place, err, "%s: %s", path, inner.message);
 }
 
 enum status onnx_check_files(const struct declaration *declaration, const struct onnx_paths *paths,
                              const struct onnx_parameters *parameters, struct error *err)
 {
-    char *path = NULL, place[64];
-    enum status status = look(declaration, "model", paths->model, &parameters->model, &path, err);
+    AUTO_FREE char *model = NULL;
+    AUTO_FREE char *reference = NULL;
 
-    if (status == STATUS_OK)
-        status = check_model(declaration, parameters, path, err);
-    free(path);
-    path = NULL;
-    if (status == STATUS_OK && parameters->has_reference)
-        status =
-            look(declaration, "reference", paths->reference, &parameters->reference, &path, err);
-    if (path)
-        status = check_tensors(declaration, "reference", path, parameters->outputs,
-                               parameters->output_count, DTYPE_F64, err);
-    free(path);
-    for (size_t i = 0; i < parameters->input_count && status == STATUS_OK; i++) {
-        path = NULL;
-        snprintf(place, sizeof(place), "inputs[%zu].file", i);
-        if (parameters->inputs[i].has_file)
-            status =
-                look(declaration, place, paths->inputs[i], &parameters->inputs[i].file, &path, err);
-        if (path)
-            status =
-                check_tensors(declaration, place, path, &parameters->inputs[i], 1, DTYPE_F32, err);
-        free(path);
+    TRY(look(declaration, "model", paths->model, &parameters->model, &model, err));
+    TRY(check_model(declaration, parameters, model, err));
+    if (parameters->has_reference) {
+        TRY(look(declaration, "reference", paths->reference, &parameters->reference, &reference,
+                 err));
+        TRY(check_tensors(declaration, "reference", reference, parameters->outputs,
+                          parameters->output_count, DTYPE_F64, err));
     }
-    return status;
+    for (size_t i = 0; i < parameters->input_count; i++) {
+        const struct onnx_declared *input = &parameters->inputs[i];
+        AUTO_FREE char *path = NULL;
+        char place[64];
+
+        if (!input->has_file)
+            continue;
+        snprintf(place, sizeof(place), "inputs[%zu].file", i);
+        TRY(look(declaration, place, paths->inputs[i], &input->file, &path, err));
+        TRY(check_tensors(declaration, place, path, input, 1, DTYPE_F32, err));
+    }
+    return STATUS_OK;
 }

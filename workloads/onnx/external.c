@@ -94,32 +94,31 @@ enum status onnx_external_check(const struct onnx_model *model, size_t length,
                                 const struct onnx_side_file *files, size_t count, struct error *err)
 {
     uint64_t whole = length;
-    enum status status = STATUS_OK;
 
     if (model->lies_deeper)
         return error_set(err, STATUS_INVALID,
                          "a constant within one of its nodes lies in another file, which only "
                          "initializers of the graph may");
-    for (size_t i = 0; i < model->tensor_count && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < model->tensor_count; i++) {
         const struct onnx_tensor *tensor = &model->tensors[i];
         const struct onnx_side_file *file = find_file(tensor, files, count);
 
         if (!tensor->unread)
             continue;
-        status = check_tensor(tensor, file, err);
-        whole += status == STATUS_OK ? length_of(tensor, file) : 0;
-        if (status == STATUS_OK && whole > ONNX_FILE_MAX)
-            status = error_set(err, STATUS_INVALID,
-                               "with its files it has more than %zu bytes, and a model has at most "
-                               "that",
-                               ONNX_FILE_MAX);
+        TRY(check_tensor(tensor, file, err));
+        whole += length_of(tensor, file);
+        if (whole > ONNX_FILE_MAX)
+            return error_set(err, STATUS_INVALID,
+                             "with its files it has more than %zu bytes, and a model has at most "
+                             "that",
+                             ONNX_FILE_MAX);
     }
-    for (size_t i = 0; i < count && status == STATUS_OK; i++)
+    for (size_t i = 0; i < count; i++)
         if (!is_used(model, &files[i]))
-            status = error_set(err, STATUS_INVALID,
-                               "no tensor of it lies in \"%s\"; remove that from `data`",
-                               files[i].location);
-    return status;
+            return error_set(err, STATUS_INVALID,
+                             "no tensor of it lies in \"%s\"; remove that from `data`",
+                             files[i].location);
+    return STATUS_OK;
 }
 
 /* ---- writing ---- */
@@ -213,23 +212,19 @@ enum status onnx_external_join(const struct onnx_model *model, struct onnx_bytes
                                const struct onnx_side_file *files, size_t count, struct text *ret,
                                struct error *err)
 {
+    CLEANUP(text_finish) struct text graph = {0};
     struct protobuf_field field;
-    struct text graph;
-    enum status status = STATUS_OK;
     bool broken = false;
 
     text_init(&graph);
-    while (status == STATUS_OK && protobuf_next(&bytes, &field, &broken)) {
+    while (protobuf_next(&bytes, &field, &broken)) {
         if (field.number != MODEL_GRAPH) {
             text_append_bytes(ret, field.whole.at, field.whole.length);
             continue;
         }
-        status = put_graph(&graph, model, field.bytes, files, count, err);
+        TRY(put_graph(&graph, model, field.bytes, files, count, err));
         put_head(ret, MODEL_GRAPH, graph.length);
         text_append_bytes(ret, graph.data, graph.length);
     }
-    if (status == STATUS_OK && (!text_ok(ret) || !text_ok(&graph)))
-        status = error_no_memory(err);
-    text_finish(&graph);
-    return status;
+    return text_ok(ret) && text_ok(&graph) ? STATUS_OK : error_no_memory(err);
 }

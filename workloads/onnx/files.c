@@ -71,19 +71,24 @@ static enum status is_there(const struct digest *digest, const char *what, struc
     return onnx_file_find(digest, what, &path, err);
 }
 
+static enum status are_there(const struct onnx_parameters *parameters, struct error *err)
+{
+    TRY(is_there(&parameters->model, "the model", err));
+    for (size_t i = 0; i < parameters->data_count; i++)
+        TRY(is_there(&parameters->data[i].digest, parameters->data[i].location, err));
+    if (parameters->has_reference)
+        TRY(is_there(&parameters->reference, "the reference", err));
+    for (size_t i = 0; i < parameters->input_count; i++)
+        if (parameters->inputs[i].has_file)
+            TRY(is_there(&parameters->inputs[i].file, "an input's file", err));
+    return STATUS_OK;
+}
+
 enum status onnx_files_ready(const struct workload *workload, struct error *err)
 {
-    const struct onnx_parameters *parameters = workload->parameters;
-    enum status status = is_there(&parameters->model, "the model", err);
-
-    for (size_t i = 0; i < parameters->data_count && status == STATUS_OK; i++)
-        status = is_there(&parameters->data[i].digest, parameters->data[i].location, err);
-    if (status == STATUS_OK && parameters->has_reference)
-        status = is_there(&parameters->reference, "the reference", err);
-    for (size_t i = 0; i < parameters->input_count && status == STATUS_OK; i++)
-        if (parameters->inputs[i].has_file)
-            status = is_there(&parameters->inputs[i].file, "an input's file", err);
-    return status == STATUS_OK ? status : error_prefix(err, "%s", workload->name);
+    return are_there(workload->parameters, err) == STATUS_OK
+               ? STATUS_OK
+               : error_prefix(err, "%s", workload->name);
 }
 
 enum status onnx_file_read(const struct digest *digest, const char *what, struct text *ret,

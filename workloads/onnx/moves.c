@@ -429,33 +429,30 @@ static enum status constant_of_shape(struct onnx_step *step)
     double sides[ONNX_RANK_MAX], value = 0.0;
     uint64_t shape[ONNX_RANK_MAX];
     size_t rank = 0;
-    enum status status = onnx_step_numbers(step, 0, sides, ONNX_RANK_MAX, &rank);
 
-    for (size_t i = 0; i < rank && status == STATUS_OK; i++) {
+    TRY(onnx_step_numbers(step, 0, sides, ONNX_RANK_MAX, &rank));
+    for (size_t i = 0; i < rank; i++) {
         if (!(sides[i] >= 0.0 && sides[i] <= 0x1p31))
             return onnx_step_fail(step, "its shape is not valid");
         shape[i] = (uint64_t)sides[i];
     }
-    if (status == STATUS_OK && given && (!given->tensor || given->tensor->elements != 1))
+    if (given && (!given->tensor || given->tensor->elements != 1))
         return onnx_step_fail(step, "its value is not one number");
-    if (status == STATUS_OK && given)
-        status = onnx_tensor_values(given->tensor, &value, step->err);
-    step->out->whole = given && given->tensor && onnx_type_is_whole(given->tensor->type);
-    if (status == STATUS_OK)
-        status = onnx_step_shape(step, rank, shape);
-    for (uint64_t i = 0; i < step->out->elements && status == STATUS_OK; i++)
+    if (given)
+        TRY(onnx_tensor_values(given->tensor, &value, step->err));
+    step->out->whole = given && onnx_type_is_whole(given->tensor->type);
+    TRY(onnx_step_shape(step, rank, shape));
+    for (uint64_t i = 0; i < step->out->elements; i++)
         step->out->data[i] = value;
-    return status;
+    return STATUS_OK;
 }
 
 static enum status constant_tensor(struct onnx_step *step, const struct onnx_tensor *tensor)
 {
-    enum status status = onnx_tensor_check(tensor, step->err);
-
+    TRY(onnx_tensor_check(tensor, step->err));
     step->out->whole = onnx_type_is_whole(tensor->type);
-    if (status == STATUS_OK)
-        status = onnx_step_shape(step, tensor->rank, tensor->shape);
-    return status == STATUS_OK ? onnx_tensor_values(tensor, step->out->data, step->err) : status;
+    TRY(onnx_step_shape(step, tensor->rank, tensor->shape));
+    return onnx_tensor_values(tensor, step->out->data, step->err);
 }
 
 /* One attribute has it: a tensor, a number, or a list of numbers. */

@@ -1,4 +1,5 @@
 #include "workloads/onnx/reference.h"
+#include "harness/core/cleanup.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,26 +124,30 @@ static size_t count_slots(const struct onnx_model *model)
     return count;
 }
 
+static void drop(struct onnx_reference **reference)
+{
+    onnx_reference_destroy(*reference);
+}
+
 static enum status create(const struct onnx_model *model, bool shapes_alone,
                           struct onnx_reference **ret, struct error *err)
 {
-    struct onnx_reference *reference = calloc(1, sizeof(*reference));
-    enum status status = check_nodes(model, err);
+    CLEANUP(drop) struct onnx_reference *reference = NULL;
 
-    if (status == STATUS_OK && reference) {
-        reference->model = model;
-        reference->shapes_alone = shapes_alone;
-        reference->slots = calloc(count_slots(model), sizeof(*reference->slots));
-    }
-    if (status == STATUS_OK && (!reference || !reference->slots))
-        status = error_no_memory(err);
-    for (size_t i = 0; i < model->tensor_count && status == STATUS_OK; i++)
-        status = take_tensor(reference, &model->tensors[i], err);
-    if (status == STATUS_OK)
-        *ret = reference;
-    else
-        onnx_reference_destroy(reference);
-    return status;
+    TRY(check_nodes(model, err));
+    reference = calloc(1, sizeof(*reference));
+    if (!reference)
+        return error_no_memory(err);
+    reference->model = model;
+    reference->shapes_alone = shapes_alone;
+    reference->slots = calloc(count_slots(model), sizeof(*reference->slots));
+    if (!reference->slots)
+        return error_no_memory(err);
+    for (size_t i = 0; i < model->tensor_count; i++)
+        TRY(take_tensor(reference, &model->tensors[i], err));
+    *ret = reference;
+    reference = NULL;
+    return STATUS_OK;
 }
 
 enum status onnx_reference_create(const struct onnx_model *model, struct onnx_reference **ret,
@@ -328,13 +333,12 @@ enum status onnx_reference_check(const struct onnx_model *model, const struct on
                                  size_t input_count, struct onnx_array *outputs,
                                  size_t output_count, struct error *err)
 {
-    struct onnx_reference *reference = NULL;
-    enum status status = create(model, true, &reference, err);
+    CLEANUP(drop) struct onnx_reference *reference = NULL;
+    enum status status;
 
-    if (status == STATUS_OK)
-        status = onnx_reference_run(reference, inputs, input_count, outputs, output_count, err);
+    TRY(create(model, true, &reference, err));
+    status = onnx_reference_run(reference, inputs, input_count, outputs, output_count, err);
     for (size_t i = 0; i < output_count; i++)
         outputs[i].data = NULL;
-    onnx_reference_destroy(reference);
     return status;
 }

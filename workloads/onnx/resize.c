@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "workloads/onnx/reference.h"
+#include "harness/core/cleanup.h"
 
 /* One axis: its length in the input and the output, and the quotient that coordinates go by. */
 struct axis {
@@ -133,16 +134,15 @@ static enum status read_axes(const struct onnx_step *step, struct axis *axes)
     double numbers[ONNX_RANK_MAX];
     bool given[ONNX_RANK_MAX] = {false};
     size_t count = 0, axis;
-    enum status status;
 
     if (!by_size && !onnx_step_input(step, at))
         return onnx_step_fail(step, "it has neither scales nor sizes");
-    status = onnx_step_numbers(step, by_size ? 3 : at, numbers, ONNX_RANK_MAX, &count);
+    TRY(onnx_step_numbers(step, by_size ? 3 : at, numbers, ONNX_RANK_MAX, &count));
     for (size_t i = 0; i < in->rank; i++)
         axes[i] = (struct axis){(double)in->shape[i], (double)in->shape[i], 1.0};
-    if (status == STATUS_OK && count != (some ? some->count : in->rank))
+    if (count != (some ? some->count : in->rank))
         return onnx_step_fail(step, "it has another number of scales or sizes than of axes");
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (!onnx_axis(some ? some->list[i] : (int64_t)i, in->rank, &axis))
             return onnx_step_fail(step, "an axis of it is beyond the dimensions");
         if (!(numbers[i] > 0.0 && numbers[i] <= 0x1p31) || in->shape[axis] == 0)
@@ -151,9 +151,9 @@ static enum status read_axes(const struct onnx_step *step, struct axis *axes)
         axes[axis].out = by_size ? numbers[i] : floor(axes[axis].side * numbers[i]);
         given[axis] = true;
     }
-    if (status == STATUS_OK && by_size && strcmp(policy, "stretch") != 0)
+    if (by_size && strcmp(policy, "stretch") != 0)
         keep_ratio(axes, given, in->rank, !strcmp(policy, "not_smaller"));
-    return status;
+    return STATUS_OK;
 }
 
 /* ---- sampling ---- */
@@ -208,10 +208,9 @@ static enum status resize_all(struct onnx_step *step, const struct sampling *sam
                               const struct axis *axes)
 {
     struct onnx_array now = *step->in[0];
-    double *before = NULL;
-    enum status status = STATUS_OK;
+    AUTO_FREE double *before = NULL;
 
-    for (size_t d = 0; d < now.rank && status == STATUS_OK; d++) {
+    for (size_t d = 0; d < now.rank; d++) {
         uint64_t outer, side, inner;
         double *next;
 
@@ -219,18 +218,15 @@ static enum status resize_all(struct onnx_step *step, const struct sampling *sam
             continue;
         onnx_span(&now, d, &outer, &side, &inner);
         next = malloc((size_t)(outer * (uint64_t)axes[d].out * inner + 1) * sizeof(double));
-        if (next)
-            resize_axis(now.data, sampling, &axes[d], outer, inner, next);
-        else
-            status = error_no_memory(step->err);
+        if (!next)
+            return error_no_memory(step->err);
+        resize_axis(now.data, sampling, &axes[d], outer, inner, next);
         free(before);
         before = now.data = next;
         now.shape[d] = (uint64_t)axes[d].out;
     }
-    if (status == STATUS_OK)
-        memcpy(step->out->data, now.data, step->out->elements * sizeof(double));
-    free(before);
-    return status;
+    memcpy(step->out->data, now.data, step->out->elements * sizeof(double));
+    return STATUS_OK;
 }
 
 static enum status resize(struct onnx_step *step)

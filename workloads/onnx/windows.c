@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "workloads/check/reference_math.h"
 #include "workloads/onnx/reference.h"
 
@@ -127,41 +128,36 @@ static enum status convolution(struct onnx_step *step)
     const uint64_t filters = weights->shape[0], depth = weights->shape[1];
     struct window window;
     uint64_t shape[4], positions, terms;
-    double *unfolded;
-    enum status status;
+    AUTO_FREE double *unfolded = NULL;
 
     if (weights->rank != 4 || in->rank != 4 || groups < 1 || depth * groups != in->shape[1] ||
         filters % groups != 0 || (bias && bias->elements != filters))
         return onnx_step_fail(step, "the shapes of its inputs do not fit");
-    status = read_window(step, weights->shape[2], weights->shape[3], &window);
-    if (status == STATUS_OK &&
-        (window.size[0] != weights->shape[2] || window.size[1] != weights->shape[3]))
-        status = onnx_step_fail(step, "its kernel_shape is not that of its weights");
-    if (status != STATUS_OK)
-        return status;
+    TRY(read_window(step, weights->shape[2], weights->shape[3], &window));
+    if (window.size[0] != weights->shape[2] || window.size[1] != weights->shape[3])
+        return onnx_step_fail(step, "its kernel_shape is not that of its weights");
     positions = window.out[0] * window.out[1];
     terms = depth * window.size[0] * window.size[1];
     memcpy(shape, (uint64_t[]){in->shape[0], filters, window.out[0], window.out[1]}, sizeof(shape));
-    status = onnx_step_shape(step, 4, shape);
-    unfolded = status == STATUS_OK ? malloc((positions * terms + 1) * sizeof(double)) : NULL;
-    if (status == STATUS_OK && !unfolded)
-        status = error_no_memory(step->err);
-    for (uint64_t i = 0; i < in->shape[0] * groups && status == STATUS_OK; i++) {
+    TRY(onnx_step_shape(step, 4, shape));
+    unfolded = malloc((positions * terms + 1) * sizeof(double));
+    if (!unfolded)
+        return error_no_memory(step->err);
+    for (uint64_t i = 0; i < in->shape[0] * groups; i++) {
         const uint64_t group = i % groups, each = filters / groups;
         double *out = step->out->data + i * each * positions;
 
         unfold(&window, in->data + i * depth * in->shape[2] * in->shape[3], depth, in->shape[2],
                in->shape[3], unfolded);
-        status = reference_gemm(
+        TRY(reference_gemm(
             out, positions,
             (struct reference_matrix){.f64 = weights->data + group * each * terms, .stride = terms},
             (struct reference_matrix){.f64 = unfolded, .stride = positions}, each, positions, terms,
-            false, step->err);
-        for (uint64_t j = 0; bias && j < each * positions && status == STATUS_OK; j++)
+            false, step->err));
+        for (uint64_t j = 0; bias && j < each * positions; j++)
             out[j] += bias->data[group * each + j / positions];
     }
-    free(unfolded);
-    return status;
+    return STATUS_OK;
 }
 
 static enum status pool(struct onnx_step *step, bool mean)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "harness/core/cleanup.h"
 #include "workloads/kernel_text.h"
 #include "workloads/ops/internal.h"
 
@@ -34,13 +35,11 @@ enum status attention_text_create(struct device *device, enum dtype storage, uin
     char head[24];
     const struct module_define defines[] = {
         {"TYPE_A", type}, {"TYPE_B", type}, {"TYPE_C", type}, {"REG_V", "2"}, {"HEAD", head}};
-    struct module_source source = {.file = "workloads/kernels/attention.h",
-                                   .lanes = lanes,
-                                   .defines = defines,
-                                   .define_count = sizeof(defines) / sizeof(defines[0])};
-    struct attention_text *self;
-    char *text = NULL;
-    enum status status;
+    const struct module_source source = {.file = "workloads/kernels/attention.h",
+                                         .lanes = lanes,
+                                         .defines = defines,
+                                         .define_count = sizeof(defines) / sizeof(defines[0])};
+    AUTO_FREE struct attention_text *self = NULL;
 
     if (!type || head_size == 0 || head_size % HEAD_MULTIPLE != 0 || head_size > HEAD_MOST)
         return error_set(err, STATUS_UNSUPPORTED,
@@ -54,16 +53,10 @@ enum status attention_text_create(struct device *device, enum dtype storage, uin
         return error_no_memory(err);
     self->device = device;
     self->head_size = head_size;
-    status = kernel_text_join(files, sizeof(files) / sizeof(files[0]), &text, err);
-    source.text = text;
-    if (status == STATUS_OK)
-        status = device_module_load(device, &source, &self->module, err);
-    free(text);
-    if (status != STATUS_OK) {
-        free(self);
-        return status;
-    }
+    TRY(kernel_text_load(device, files, sizeof(files) / sizeof(files[0]), source, &self->module,
+                         err));
     *ret = self;
+    self = NULL;
     return STATUS_OK;
 }
 

@@ -104,21 +104,14 @@ enum status gemm_compile_texts(struct device *device, const struct ops_tile *til
         {"TYPE_C", type_word(types->c)},
         {"TYPE_BIAS", type_word(types->bias)},
     };
-    struct module_source source = {.file = file,
-                                   .lanes = tile->lanes,
-                                   .defines = defines,
-                                   .define_count = sizeof(defines) / sizeof(defines[0])};
-    char *text = NULL;
-    enum status status = kernel_text_join(files, file_count, &text, err);
+    const struct module_source source = {.file = file,
+                                         .lanes = tile->lanes,
+                                         .defines = defines,
+                                         .define_count = sizeof(defines) / sizeof(defines[0])};
 
-    if (status != STATUS_OK)
-        return status;
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         snprintf(values[i], sizeof(values[i]), "%u", numbers[i]);
-    source.text = text;
-    status = device_module_load(device, &source, ret, err);
-    free(text);
-    return status;
+    return kernel_text_load(device, files, file_count, source, ret, err);
 }
 
 enum status gemm_compile(struct device *device, const struct ops_tile *tile,

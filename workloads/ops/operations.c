@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 #include "harness/core/text.h"
 
@@ -85,26 +86,22 @@ enum status operations_add(struct operations *self, const struct operation_desc 
     enum status status;
 
     if (self->sealed) {
-        char *key = operation_key(desc);
+        AUTO_FREE char *key = operation_key(desc);
 
-        status = error_set(err, STATUS_INTERNAL, "the %s %s was first asked for while measuring",
-                           operation_kind_name(desc->kind), key ? key : "");
-        free(key);
-        return status;
+        return error_set(err, STATUS_INTERNAL, "the %s %s was first asked for while measuring",
+                         operation_kind_name(desc->kind), key ? key : "");
     }
     grown = realloc(self->items, (self->count + 1) * sizeof(*grown));
     if (!grown)
         return error_no_memory(err);
     self->items = grown;
-    status = operation_create(self->device, desc, &operation, err);
+    TRY(operation_create(self->device, desc, &operation, err));
+    status = check_support(self, operation, precision_of(desc), err);
     if (status == STATUS_OK)
-        status = check_support(self, operation, precision_of(desc), err);
-    if (status != STATUS_OK) {
+        grown[self->count++] = (struct prepared_operation){.operation = operation};
+    else
         operation_destroy(operation);
-        return status;
-    }
-    grown[self->count++] = (struct prepared_operation){.operation = operation};
-    return STATUS_OK;
+    return status;
 }
 
 /* An operation that is being tuned. */
@@ -128,17 +125,13 @@ static enum status take(struct tuning *tuning, const char *wanted, uint32_t trie
     const char *stack =
         json_string_value(json_object_get(tuning->operations->given, WORKLOAD_CHOICES_STACK));
     struct operation_info info = {0};
-    enum status status = STATUS_OK;
 
     if (wanted == NULL)
         return error_set(err, STATUS_INVALID, "%s: the choices given name no algorithm for %s",
                          kind, tuning->key);
     for (uint32_t i = 0; i < count; i++) {
-        status = operation_select(operation, i, err);
-        if (status == STATUS_OK)
-            status = operation_describe(operation, &info, err);
-        if (status != STATUS_OK)
-            return status;
+        TRY(operation_select(operation, i, err));
+        TRY(operation_describe(operation, &info, err));
         if (strcmp(info.algorithm, wanted) == 0) {
             tuning->item->tried = tried;
             return STATUS_OK;
@@ -168,25 +161,24 @@ static enum status time_launches(struct tuning *tuning, uint32_t launches, int64
 {
     struct device *device = tuning->operations->device;
     const int64_t begin = clock_monotonic_ns();
-    int64_t ns = 0;
-    enum status status = STATUS_OK;
+    enum status status;
+    int64_t ns;
 
     if (tuning->start != NULL)
-        status = device_event_record(device, tuning->start, err);
-    if (status == STATUS_OK)
-        status = launch(tuning, launches, err);
+        TRY(device_event_record(device, tuning->start, err));
+    status = launch(tuning, launches, err);
     if (status == STATUS_OK && tuning->start != NULL)
         status = device_event_record(device, tuning->end, err);
-    if (status == STATUS_OK)
-        status = device_synchronize(device, err);
-    else
+    if (status != STATUS_OK) {
         device_synchronize(device, NULL);
+        return status;
+    }
+    TRY(device_synchronize(device, err));
     ns = clock_monotonic_ns() - begin;
-    if (status == STATUS_OK && tuning->start != NULL)
-        status = device_event_elapsed_ns(device, tuning->start, tuning->end, &ns, err);
-    if (status == STATUS_OK)
-        *ret_ns = ns > 0 ? ns : 1;
-    return status;
+    if (tuning->start != NULL)
+        TRY(device_event_elapsed_ns(device, tuning->start, tuning->end, &ns, err));
+    *ret_ns = ns > 0 ? ns : 1;
+    return STATUS_OK;
 }
 
 /* One launch's time: the best of a few measures. The first launch may load the library's kernel. */
@@ -194,23 +186,22 @@ static enum status measure(struct tuning *tuning, int64_t best, int64_t *ret_ns,
 {
     int64_t mine = 0, ns = 0;
     uint32_t launches;
-    enum status status = time_launches(tuning, 1, &mine, err);
 
-    if (status == STATUS_OK && (mine <= LONG_NS || best == INT64_MAX || mine / HOPELESS <= best)) {
-        status = time_launches(tuning, 1, &ns, err);
-        launches = MEASURE_NS / (ns > 0 ? ns : 1) < LAUNCHES_MAX
-                       ? (uint32_t)(MEASURE_NS / (ns > 0 ? ns : 1)) + 1
-                       : LAUNCHES_MAX;
-        mine = ns < mine ? ns : mine;
-        for (int i = 0; i < MEASURES && status == STATUS_OK && mine / HOPELESS <= best; i++) {
-            status = time_launches(tuning, launches, &ns, err);
-            if (status == STATUS_OK && ns / launches < mine)
-                mine = ns / launches > 0 ? ns / launches : 1;
-        }
-    }
-    if (status == STATUS_OK)
+    TRY(time_launches(tuning, 1, &mine, err));
+    if (mine > LONG_NS && best != INT64_MAX && mine / HOPELESS > best) {
         *ret_ns = mine;
-    return status;
+        return STATUS_OK;
+    }
+    TRY(time_launches(tuning, 1, &ns, err));
+    launches = MEASURE_NS / ns < LAUNCHES_MAX ? (uint32_t)(MEASURE_NS / ns) + 1 : LAUNCHES_MAX;
+    mine = ns < mine ? ns : mine;
+    for (int i = 0; i < MEASURES && mine / HOPELESS <= best; i++) {
+        TRY(time_launches(tuning, launches, &ns, err));
+        if (ns / launches < mine)
+            mine = ns / launches > 0 ? ns / launches : 1;
+    }
+    *ret_ns = mine;
+    return STATUS_OK;
 }
 
 /* One whose name is not available is named by its position in the library's list. */
@@ -274,26 +265,18 @@ static enum status try_algorithms(struct tuning *tuning, uint32_t count,
 
 static enum status choose(struct tuning *tuning, uint32_t count, struct error *err)
 {
-    char(*names)[OPERATION_WORD_MAX] = calloc(count, sizeof(*names));
+    AUTO_FREE char(*names)[OPERATION_WORD_MAX] = calloc(count, sizeof(*names));
     struct device *device = tuning->operations->device;
     uint32_t best = 0;
-    enum status status = STATUS_OK;
 
     if (!names)
         return error_no_memory(err);
     if (device_has_events(device)) {
-        status = device_event_create(device, &tuning->start, err);
-        if (status == STATUS_OK)
-            status = device_event_create(device, &tuning->end, err);
+        TRY(device_event_create(device, &tuning->start, err));
+        TRY(device_event_create(device, &tuning->end, err));
     }
-    if (status == STATUS_OK)
-        status = try_algorithms(tuning, count, names, &best, err);
-    if (status == STATUS_OK)
-        status = operation_select(tuning->item->operation, best, err);
-    device_event_destroy(device, tuning->start);
-    device_event_destroy(device, tuning->end);
-    free(names);
-    return status;
+    TRY(try_algorithms(tuning, count, names, &best, err));
+    return operation_select(tuning->item->operation, best, err);
 }
 
 /*
@@ -306,9 +289,8 @@ static enum status provide_scratch(struct tuning *tuning, struct error *err)
     const struct gemm_shape *shape = &desc->gemm;
     struct operand *c = &tuning->operands.gemm.c, *d = &tuning->operands.gemm.d;
     const uint64_t offset = c->offset % SCRATCH_OFFSETS;
+    AUTO_FREE unsigned char *zeros = NULL;
     uint64_t bytes;
-    unsigned char *zeros;
-    enum status status;
 
     if (desc->kind != OPERATION_GEMM || !shape->add || d->buffer != c->buffer)
         return STATUS_OK;
@@ -319,14 +301,11 @@ static enum status provide_scratch(struct tuning *tuning, struct error *err)
     zeros = calloc(1, bytes);
     if (!zeros)
         return error_no_memory(err);
-    status = device_buffer_alloc(tuning->operations->device, bytes, BUFFER_READ_WRITE,
-                                 &tuning->scratch, err);
-    if (status == STATUS_OK)
-        status = device_upload(tuning->scratch, 0, zeros, bytes, err);
-    free(zeros);
-    if (status == STATUS_OK)
-        *c = *d = (struct operand){tuning->scratch, offset};
-    return status;
+    TRY(device_buffer_alloc(tuning->operations->device, bytes, BUFFER_READ_WRITE, &tuning->scratch,
+                            err));
+    TRY(device_upload(tuning->scratch, 0, zeros, bytes, err));
+    *c = *d = (struct operand){tuning->scratch, offset};
+    return STATUS_OK;
 }
 
 /* One of the same name that has its algorithm; NULL: none. */
@@ -349,15 +328,16 @@ static enum status tune_by_key(struct tuning *tuning, struct error *err)
     const json_t *given = json_object_get(json_object_get(self->given, "algorithms"), tuning->key);
     const struct prepared_operation *twin = find_twin(self, tuning->key);
     struct operation_info info = {0}, other = {0};
-    enum status status = operation_describe(tuning->item->operation, &info, err);
+    enum status status;
 
-    if (status == STATUS_OK && given)
+    TRY(operation_describe(tuning->item->operation, &info, err));
+    if (given)
         return take(tuning, json_string_value(json_object_get(given, "algorithm")),
                     (uint32_t)json_integer_value(json_object_get(given, "tried")), info.algorithms,
                     err);
     /* Choices without this one: it is not one that is measured, and takes the library's first. */
-    if (status != STATUS_OK || self->is_given || info.algorithms < 2)
-        return status;
+    if (self->is_given || info.algorithms < 2)
+        return STATUS_OK;
     if (twin && operation_describe(twin->operation, &other, NULL) == STATUS_OK)
         return take(tuning, other.algorithm, twin->tried, info.algorithms, err);
     status = provide_scratch(tuning, err);
@@ -374,6 +354,8 @@ static enum status tune(struct operations *self, struct prepared_operation *item
     enum status status = key ? tune_by_key(&tuning, err) : error_no_memory(err);
 
     item->tuned = status == STATUS_OK;
+    device_event_destroy(self->device, tuning.start);
+    device_event_destroy(self->device, tuning.end);
     device_buffer_free(tuning.scratch);
     free(key);
     return status;

@@ -37,22 +37,15 @@ enum status ops_compile(const struct ops *ops, enum ops_module module, uint32_t 
                         struct module **ret, struct error *err)
 {
     struct module_define defines[STORAGE_DEFINES + STORAGE_PACK_DEFINES];
-    struct module_source source = {.file = texts[module].path,
-                                   .lanes = lanes,
-                                   .defines = defines,
-                                   .define_count = STORAGE_DEFINES + STORAGE_PACK_DEFINES};
-    char *text = NULL;
-    enum status status;
+    const struct module_source source = {.file = texts[module].path,
+                                         .lanes = lanes,
+                                         .defines = defines,
+                                         .define_count = STORAGE_DEFINES + STORAGE_PACK_DEFINES};
 
-    status = kernel_text_join(texts[module].files, texts[module].file_count, &text, err);
-    if (status != STATUS_OK)
-        return status;
     storage_defines(ops->storage, defines);
     storage_pack_defines(ops->storage, ops->width, lanes, defines + STORAGE_DEFINES);
-    source.text = text;
-    status = device_module_load(ops->device, &source, ret, err);
-    free(text);
-    return status;
+    return kernel_text_load(ops->device, texts[module].files, texts[module].file_count, source, ret,
+                            err);
 }
 
 enum status ops_launch(struct ops *ops, enum ops_module module, const char *kernel, uint64_t wanted,

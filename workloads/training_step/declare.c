@@ -1,4 +1,5 @@
 #include "workloads/training_step/training_step.h"
+#include "harness/core/cleanup.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -146,24 +147,15 @@ static enum status check(const struct declaration *declaration, struct workload 
                          struct error *err)
 {
     struct training_declaration *data = declaration->data;
-    struct training_parameters *parameters;
-    enum status status = gpt2_declaration_check_precisions(
-        declaration, &data->common, precisions, sizeof(precisions) / sizeof(precisions[0]), err);
+    AUTO_FREE struct training_parameters *parameters = calloc(1, sizeof(*parameters));
 
-    if (status == STATUS_OK)
-        status = check_reals(declaration, data, err);
-    if (status == STATUS_OK)
-        status = check_counts(declaration, data, err);
-    if (status != STATUS_OK)
-        return status;
-    parameters = calloc(1, sizeof(*parameters));
     if (!parameters)
         return error_no_memory(err);
-    status = gpt2_declaration_check(declaration, &data->gpt2, &parameters->task, err);
-    if (status != STATUS_OK) {
-        free(parameters);
-        return status;
-    }
+    TRY(gpt2_declaration_check_precisions(declaration, &data->common, precisions,
+                                          sizeof(precisions) / sizeof(precisions[0]), err));
+    TRY(check_reals(declaration, data, err));
+    TRY(check_counts(declaration, data, err));
+    TRY(gpt2_declaration_check(declaration, &data->gpt2, &parameters->task, err));
     parameters->adamw =
         (struct adamw){data->optimizer.learning_rate, data->optimizer.beta1, data->optimizer.beta2,
                        data->optimizer.epsilon, data->optimizer.weight_decay};
@@ -175,6 +167,7 @@ static enum status check(const struct declaration *declaration, struct workload 
     parameters->scale = data->loss_scaling.initial;
     parameters->scale_interval = (uint32_t)data->loss_scaling.growth_interval;
     workload->parameters = parameters;
+    parameters = NULL;
     return STATUS_OK;
 }
 

@@ -41,7 +41,7 @@ static enum status run(struct training_instance *instance, struct error *err)
 {
     struct workload_case work = instance->gpt2.base.work;
     struct device *device = instance->gpt2.base.device;
-    json_t *choices = ops_choices(instance->gpt2.ops);
+    json_auto_t *choices = ops_choices(instance->gpt2.ops);
     struct gpt2_device *model = NULL;
     struct gpt2_device_plan plan;
     struct ops *ops = NULL;
@@ -50,14 +50,12 @@ static enum status run(struct training_instance *instance, struct error *err)
     work.precision = PRECISION_FP32;
     work.choices = choices;
     plan = training_plan(&work);
-    status = ops_create(device, &work, DTYPE_F32, plan.shape.width, &ops, err);
-    if (status == STATUS_OK)
-        status = gpt2_device_create(&plan, ops, device, work.seed, &model, err);
+    TRY(ops_create(device, &work, DTYPE_F32, plan.shape.width, &ops, err));
+    status = gpt2_device_create(&plan, ops, device, work.seed, &model, err);
     if (status == STATUS_OK)
         status = train(instance, model, err);
     gpt2_device_destroy(model);
     ops_destroy(ops);
-    json_decref(choices);
     return status;
 }
 

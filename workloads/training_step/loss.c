@@ -65,14 +65,13 @@ static enum status count_comparable(struct training_instance *instance, uint64_t
 {
     struct op_scaling_state state = {0};
     uint64_t count = training_fp32_comparable(instance);
-    enum status status = STATUS_OK;
 
     if (instance->gpt2.model->plan.scale != 0.0)
-        status = gpt2_device_scaling(instance->gpt2.model, &state, err);
+        TRY(gpt2_device_scaling(instance->gpt2.model, &state, err));
     if (state.skipped > 0 && (uint64_t)state.first_skipped + 1 < count)
         count = (uint64_t)state.first_skipped + 1;
     *ret = count;
-    return status;
+    return STATUS_OK;
 }
 
 static void compare_fp32(const struct training_instance *instance, const float *losses,
@@ -99,18 +98,15 @@ enum status training_fp32_difference(struct training_instance *instance,
                                      struct training_difference *ret, struct error *err)
 {
     struct training_difference difference = {0};
-    float *losses = NULL;
-    enum status status = count_comparable(instance, &difference.steps, err);
+    AUTO_FREE float *losses = NULL;
 
-    if (status == STATUS_OK && difference.steps > 0) {
-        status = download(instance, &losses, err);
-        if (status == STATUS_OK)
-            compare_fp32(instance, losses, &difference);
-        free(losses);
+    TRY(count_comparable(instance, &difference.steps, err));
+    if (difference.steps > 0) {
+        TRY(download(instance, &losses, err));
+        compare_fp32(instance, losses, &difference);
     }
-    if (status == STATUS_OK)
-        *ret = difference;
-    return status;
+    *ret = difference;
+    return STATUS_OK;
 }
 
 /* JSON cannot represent a loss that is no number; it is null. */
