@@ -275,5 +275,5 @@ double workload_case_tolerance(const struct workload_case *work, const char *out
 {
     const struct workload_kind *kind = work->workload->kind;
 
-    return kind->tolerance ? kind->tolerance(work, output, metric) : -1.0;
+    return kind->checks->tolerance(work, output, metric);
 }

@@ -35,7 +35,10 @@ struct workload_check {
 /* Reports each check as it is made; `context` is the caller's. */
 typedef void workload_check_fn(void *context, const struct workload_check *check);
 
-/* What `recheck` found. */
+struct check_sink; /* where a kind's hooks put their checks: check/compare.h */
+struct recheck;    /* what they add outputs to: check/frame.h */
+
+/* What workload_recheck found. */
 struct workload_recheck {
     char *text;        /* what later trials compare with, heap; NULL: nothing to compare with */
     uint64_t compared; /* elements that the text covers */
@@ -70,6 +73,15 @@ struct workload_step {
 
 struct workload_instance;
 
+/* What another program handed over, to be compared. */
+struct workload_handed {
+    const struct workload_case *work;
+    const uint64_t *secret; /* drew the inputs; NULL: they are the case's own */
+    const struct tensors *outputs;
+    int64_t iteration; /* that wrote them, from 1 */
+    bool whole;        /* by the bounds of `verify`, else of `spot_check` */
+};
+
 /*
  * The work of another program, which takes its inputs from files and whose outputs assay compares.
  * `secret` draws the inputs; NULL: they are the case's own. Neither needs a device.
@@ -79,14 +91,41 @@ struct workload_handover {
      * UNSUPPORTED: the case is not handed over. */
     enum status (*write)(const struct workload_case *work, bool inputs_only, const uint64_t *secret,
                          const char *path, struct error *err);
+    /* Compares it with the fp64 reference. CHECK_FAILED: an output is missing, or of another type
+     * or shape. See workload_judge. */
+    enum status (*judge)(const struct workload_handed *handed, struct check_sink *sink,
+                         struct error *err);
+};
+
+/* How a kind's outputs are checked. */
+struct workload_checks {
     /*
-     * Compares what iteration number `iteration` (from 1) wrote with the fp64 reference: by the
-     * bounds of `verify` where `whole`, else of `spot_check`. CHECK_FAILED as there, also where an
-     * output is missing or of another type or shape.
+     * What workload_verify does of a kind: puts a check of every output, in the very buffers that
+     * iterate writes, against the fp64 reference, into the sink.
      */
-    enum status (*judge)(const struct workload_case *work, const uint64_t *secret,
-                         const struct tensors *outputs, int64_t iteration, bool whole,
-                         workload_check_fn *report, void *context, struct error *err);
+    enum status (*verify)(struct workload_instance *instance, struct check_sink *sink,
+                          struct error *err);
+    /* What workload_spot_check does of a kind. The same outputs and metrics each time. */
+    enum status (*spot_check)(struct workload_instance *instance, uint64_t secret,
+                              struct check_sink *sink, struct error *err);
+    /*
+     * The largest tolerance that `verify` and `spot_check` give an output in a metric, from the
+     * case alone, whatever was chosen on a device; negative: it follows from measured data, or
+     * there is no such check.
+     */
+    double (*tolerance)(const struct workload_case *work, const char *output, const char *metric);
+    /*
+     * Runs what workload_recheck compares, and adds it; adds nothing where there is nothing that
+     * another trial has, too. Optional; NULL: the result of iterations differs from trial to trial,
+     * or verifying is cheap.
+     */
+    enum status (*recheck)(struct workload_instance *instance, struct recheck *recheck,
+                           struct error *err);
+    /*
+     * After outputs were found right, by `verify` or by `recheck`: makes the instance ready for
+     * the iterations that follow. Optional.
+     */
+    enum status (*resume)(struct workload_instance *instance, struct error *err);
 };
 
 struct workload_kind {
@@ -150,42 +189,7 @@ struct workload_kind {
     /* After a synchronize: stage times of the latest iteration. NULL: the kind has no stages. */
     enum status (*stages)(struct workload_instance *instance, struct workload_stages *ret,
                           struct error *err);
-    /*
-     * Checks the outputs in the very buffers that iterate writes against the fp64 reference.
-     * CHECK_FAILED (message: which output, index, got, expected) when one is out of tolerance;
-     * every check is reported first. Called before the warmup (the kind runs an iteration itself
-     * if it needs one) and after the window.
-     */
-    enum status (*verify)(struct workload_instance *instance, workload_check_fn *report,
-                          void *context, struct error *err);
-    /*
-     * One iteration at a moment that nobody could know beforehand, checked in a few elements: fills
-     * drawn parts of what an iteration writes with NaN, changes drawn inputs where the work allows
-     * it, runs one iteration, waits, compares the drawn parts with the fp64 reference and reports
-     * each check (the same outputs and metrics each time). Then inputs are as before, and outputs
-     * as an iteration writes them, by one more where that is needed. `secret` draws all of it.
-     * Besides these iterations the cost is bounded, whatever the size. Called between samples,
-     * after `verify` has passed; CHECK_FAILED as there.
-     */
-    enum status (*spot_check)(struct workload_instance *instance, uint64_t secret,
-                              workload_check_fn *report, void *context, struct error *err);
-    /*
-     * The largest tolerance that `verify` and `spot_check` give an output in a metric, from the
-     * case alone, whatever was chosen on a device; negative: it follows from measured data, or
-     * there is no such check.
-     */
-    double (*tolerance)(const struct workload_case *work, const char *output, const char *metric);
-    /*
-     * Whether the outputs are bit for bit those of another trial of the same case, which `verify`
-     * passed: a check without the reference. Called where `verify` would be; `expected` is the
-     * other trial's text of the same phase (or the one before its warmup, where it had none after
-     * the window), NULL: only return the text. Where the result is the same, the instance is left
-     * as `verify` leaves it; else `verify` may follow. `ret` is the caller's to free, also on
-     * failure. Optional; NULL: the result of iterations differs from trial to trial, or verifying
-     * is cheap.
-     */
-    enum status (*recheck)(struct workload_instance *instance, const char *expected,
-                           struct workload_recheck *ret, struct error *err);
+    const struct workload_checks *checks; /* of an endpoint `tolerance` alone */
     /* Kernels compiled: one artifact each, at most `capacity`; returns how many. Optional. */
     size_t (*artifacts)(struct workload_instance *instance, struct module_artifact *ret,
                         size_t capacity);
@@ -211,6 +215,7 @@ struct workload_instance {
     const struct workload_kind *kind;
     struct workload_case work;
     struct device *device;
+    uint64_t unchecked; /* iterations since the outputs were poisoned; kinds count where they are */
 };
 
 /*
@@ -220,6 +225,42 @@ struct workload_instance {
 enum status workload_instance_create(const struct workload_case *work, struct device *device,
                                      struct workload_instance **ret, struct error *err);
 void workload_instance_destroy(struct workload_instance *instance); /* takes NULL */
+
+/* ---- check/frame.c: the checks of all kinds. A failed check is returned before anything else.
+ * ---- */
+
+/*
+ * Checks the outputs in the very buffers that iterate writes against the fp64 reference.
+ * CHECK_FAILED (message: which output, index, got, expected) when one is out of tolerance; every
+ * check is reported first; `report` may be NULL. Called before the warmup (an iteration runs where
+ * none has) and after the window.
+ */
+enum status workload_verify(struct workload_instance *instance, workload_check_fn *report,
+                            void *context, struct error *err);
+/*
+ * One iteration at a moment that nobody could know beforehand, checked in a few elements: fills
+ * drawn parts of what an iteration writes with NaN, changes drawn inputs where the work allows it,
+ * runs one iteration, waits, compares the drawn parts with the fp64 reference and reports each
+ * check (the same outputs and metrics each time). Then inputs are as before, and outputs as an
+ * iteration writes them, by one more where that is needed. `secret` draws all of it. Besides these
+ * iterations the cost is bounded, whatever the size. Called between samples, after workload_verify
+ * has passed; CHECK_FAILED as there.
+ */
+enum status workload_spot_check(struct workload_instance *instance, uint64_t secret,
+                                workload_check_fn *report, void *context, struct error *err);
+/*
+ * Whether the outputs are bit for bit those of another trial of the same case, which
+ * workload_verify passed: a check without the reference. Called where that would be; `expected` is
+ * the other trial's text of the same phase (or the one before its warmup, where it had none after
+ * the window), NULL: only return the text. Where the result is the same, the instance is left as
+ * workload_verify leaves it; else that may follow. `ret` is the caller's to free, also on failure;
+ * it stays without text where the kind has nothing to compare.
+ */
+enum status workload_recheck(struct workload_instance *instance, const char *expected,
+                             struct workload_recheck *ret, struct error *err);
+/* What another program handed over against the fp64 reference, as workload_verify. */
+enum status workload_judge(const struct workload_handed *handed, workload_check_fn *report,
+                           void *context, struct error *err);
 
 /* How the instance's framework is to run a model; the model and its arrays are to be added. */
 struct framework_model workload_framework_model(const struct workload_instance *instance);

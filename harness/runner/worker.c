@@ -150,17 +150,16 @@ static void report_check(void *context, const struct workload_check *check)
 static enum status recheck(struct worker *worker, const char *phase, bool *ret_same,
                            struct error *err)
 {
-    const struct workload_kind *kind = worker->workload.kind;
     const char *expected = member_string(worker->expected, phase);
     struct workload_recheck found = {0};
     enum status status;
 
     *ret_same = false;
-    if (worker->protocol.verification != PROTOCOL_VERIFY_FIRST_TRIAL || !kind->recheck)
+    if (worker->protocol.verification != PROTOCOL_VERIFY_FIRST_TRIAL)
         return STATUS_OK;
     if (!expected)
         expected = member_string(worker->expected, "verify_before");
-    status = kind->recheck(worker->instance, expected, &found, err);
+    status = workload_recheck(worker->instance, expected, &found, err);
     if (status == STATUS_OK && found.same) {
         const struct workload_check check = {
             .output = "outputs",
@@ -190,7 +189,7 @@ static enum status verify(struct worker *worker, const char *phase, struct error
     worker->verify_phase = phase;
     TRY(recheck(worker, phase, &same, err));
     if (!same)
-        TRY(worker->workload.kind->verify(worker->instance, report_check, worker, err));
+        TRY(workload_verify(worker->instance, report_check, worker, err));
     if (worker->check_error.code != STATUS_OK) {
         if (err)
             *err = worker->check_error;

@@ -39,28 +39,28 @@ static enum status write_one(struct worker *worker, const json_t *entry, struct 
 static enum status judge_one(struct worker *worker, const json_t *entry, struct error *err)
 {
     const char *path = member_string(entry, "path");
-    const json_int_t iteration = json_integer_value(json_object_get(entry, "iteration"));
     uint64_t secret;
     const bool drawn = secret_of(entry, &secret);
     struct tensors outputs = {0};
+    const struct workload_handed handed = {
+        .work = &worker->work,
+        .secret = drawn ? &secret : NULL,
+        .outputs = &outputs,
+        .iteration = json_integer_value(json_object_get(entry, "iteration")),
+        .whole = json_is_true(json_object_get(entry, "whole")),
+    };
     enum status status = tensors_open(path ? path : "", &outputs, err);
 
     worker->verify_phase = member_string(entry, "phase");
     if (status == STATUS_OK)
-        status = worker->workload.kind->handover->judge(
-            &worker->work, drawn ? &secret : NULL, &outputs, iteration,
-            json_is_true(json_object_get(entry, "whole")), report, worker, err);
+        status = workload_judge(&handed, report, worker, err);
     tensors_close(&outputs);
-    if (status == STATUS_OK && worker->check_error.code != STATUS_OK) {
-        if (err)
-            *err = worker->check_error;
-        return worker->check_error.code;
-    }
-    return status == STATUS_OK
-               ? status
-               : error_prefix(err,
-                              "the outputs handed over (%s, iteration %" JSON_INTEGER_FORMAT ")",
-                              worker->verify_phase, iteration);
+    if (status != STATUS_OK)
+        return error_prefix(err, "the outputs handed over (%s, iteration %" PRId64 ")",
+                            worker->verify_phase, handed.iteration);
+    if (worker->check_error.code != STATUS_OK && err)
+        *err = worker->check_error;
+    return worker->check_error.code;
 }
 
 enum status worker_hand_over(struct worker *worker, const json_t *task, struct error *err)

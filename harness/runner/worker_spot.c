@@ -57,7 +57,6 @@ enum status worker_spot_check(struct worker *worker, const struct message *messa
                               struct error *err)
 {
     const int64_t begin_ns = clock_monotonic_ns();
-    const struct workload_kind *kind = worker->workload.kind;
     enum status status = STATUS_OK;
     int64_t took_ns;
 
@@ -66,9 +65,9 @@ enum status worker_spot_check(struct worker *worker, const struct message *messa
      * spot check meet the same half of what leaves out every second one, each time.
      */
     if (random_at(message->secret, PARITY_STREAM, 0) & 1)
-        status = kind->iterate(worker->instance, err);
+        status = worker->workload.kind->iterate(worker->instance, err);
     if (status == STATUS_OK)
-        status = kind->spot_check(worker->instance, message->secret, note, worker, err);
+        status = workload_spot_check(worker->instance, message->secret, note, worker, err);
     if (status != STATUS_OK)
         return error_prefix(err, "spot check %lld of the window", (long long)message->number + 1);
     if (worker->check_error.code != STATUS_OK) {

@@ -47,7 +47,7 @@ FOLDERS = {
         "models": ["data", "check", "ops", "onnx"],
         "gemm": ["data", "check", "ops", "onnx"],
         "convolution": ["data", "check", "ops", "onnx", "gemm"],
-        "memory_bound": ["data", "check"], "synthetic": [], "endpoint": [],
+        "memory_bound": ["data", "check"], "synthetic": ["check"], "endpoint": [],
         "training_step": ["data", "check", "models"],
         "batched_inference": ["data", "check", "models"],
         "generation": ["data", "check", "models", "batched_inference"],

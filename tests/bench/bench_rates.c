@@ -73,7 +73,7 @@ static enum status rated_init(struct rated *arm, char *name, struct device *devi
     if (status != STATUS_OK)
         return status;
     arm->bytes = cost.bytes;
-    return arm->workload.kind->verify(arm->instance, ignore_check, NULL, err);
+    return workload_verify(arm->instance, ignore_check, NULL, err);
 }
 
 static enum status block(struct rated *arm, long iterations, int64_t *ret_ns, struct error *err)

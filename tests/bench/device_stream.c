@@ -42,7 +42,7 @@ static enum status measure(struct workload_instance *instance, long iterations, 
     char turn[8];
 
     if (verified)
-        status = instance->kind->verify(instance, ignore_check, NULL, err);
+        status = workload_verify(instance, ignore_check, NULL, err);
     if (!status)
         status = device_synchronize(instance->device, err);
     for (long s = 0; !status && (samples ? s < samples : !!fgets(turn, sizeof(turn), stdin)); s++) {
@@ -58,7 +58,7 @@ static enum status measure(struct workload_instance *instance, long iterations, 
         fflush(stdout);
     }
     if (!status && verified)
-        status = instance->kind->verify(instance, ignore_check, NULL, err);
+        status = workload_verify(instance, ignore_check, NULL, err);
     return status;
 }
 

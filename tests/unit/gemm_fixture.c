@@ -101,7 +101,7 @@ static void assert_failed(enum status status, const struct tally *tally, size_t 
 
 static enum status verify(struct gemm_running *running, struct tally *tally, struct error *err)
 {
-    return running->workload.kind->verify(running->instance, count_check, tally, err);
+    return workload_verify(running->instance, count_check, tally, err);
 }
 
 void gemm_verify_ok(struct gemm_running *running, size_t checks)
@@ -123,7 +123,7 @@ void gemm_verify_fails(struct gemm_running *running, size_t checks, const char *
 static enum status spot_check(struct gemm_running *running, uint64_t secret, struct tally *tally,
                               struct error *err)
 {
-    return running->workload.kind->spot_check(running->instance, secret, count_check, tally, err);
+    return workload_spot_check(running->instance, secret, count_check, tally, err);
 }
 
 void gemm_spot_check_ok(struct gemm_running *running, uint64_t secret, size_t checks)

@@ -9,9 +9,8 @@
 #include <string.h>
 
 #include "tests/support/unit.h"
-#include "workloads/convolution/convolution.h"
 #include "workloads/data/element.h"
-#include "workloads/gemm/gemm.h"
+#include "workloads/gemm/products.h"
 
 #define SECRETS 3
 
@@ -204,24 +203,14 @@ struct layer {
 
 static struct layer layer_of(const struct gemm_running *running, size_t index)
 {
-    if (!strcmp(running->workload.kind->name, "gemm")) {
-        const struct gemm_layer *layer =
-            &((struct gemm_instance *)running->instance)->layers[index];
+    const struct gemm_array *arrays = ((struct products *)running->instance)->items[index].arrays;
 
-        return (struct layer){layer->arrays[GEMM_A].buffer, layer->arrays[GEMM_C].buffer};
-    } else {
-        const struct convolution_layer *layer =
-            &((struct convolution_instance *)running->instance)->layers[index];
-
-        return (struct layer){layer->arrays[GEMM_A].buffer, layer->arrays[GEMM_C].buffer};
-    }
+    return (struct layer){arrays[GEMM_A].buffer, arrays[GEMM_C].buffer};
 }
 
 static size_t layers_of(const struct gemm_running *running)
 {
-    return !strcmp(running->workload.kind->name, "gemm")
-               ? ((struct gemm_instance *)running->instance)->layer_count
-               : ((struct convolution_instance *)running->instance)->layer_count;
+    return ((struct products *)running->instance)->count;
 }
 
 static json_t *choices; /* of the first portable one; measuring again for each takes long */

@@ -57,8 +57,7 @@ static void expect_failure(struct model_running *running, const char *wanted)
     struct checks checks = {0};
     struct error failure = ERROR_INIT;
 
-    if (running->workload.kind->verify(running->base, note_check, &checks, &failure) !=
-        STATUS_CHECK_FAILED)
+    if (workload_verify(running->base, note_check, &checks, &failure) != STATUS_CHECK_FAILED)
         fail_msg("not found: %s", wanted);
     if (!strstr(checks.first_failed, wanted))
         fail_msg("found by %s, not by %s", checks.first_failed, wanted);
@@ -84,22 +83,22 @@ TEST(honest)
         json_t *facts;
 
         model_running_start(&running, device, honest[i].yaml, honest[i].precision);
-        ASSERT_OK(running.workload.kind->recheck(running.base, NULL, &first, err));
+        ASSERT_OK(workload_recheck(running.base, NULL, &first, err));
         assert_false(first.same);
-        ASSERT_OK(running.workload.kind->verify(running.base, note_check, &checks, err));
+        ASSERT_OK(workload_verify(running.base, note_check, &checks, err));
         assert_non_null(strstr(checks.outputs, "logits.last"));
         assert_non_null(strstr(checks.outputs, "logits.top1"));
         assert_non_null(strstr(checks.outputs, "tokens.greedy"));
         for (uint64_t secret = 1; secret <= 4; secret++) {
             iterate(&running, 3);
             checks = (struct checks){0};
-            ASSERT_OK(running.workload.kind->spot_check(running.base, secret * 0x9e3779b97f4a7c15u,
-                                                        note_check, &checks, err));
+            ASSERT_OK(workload_spot_check(running.base, secret * 0x9e3779b97f4a7c15u, note_check,
+                                          &checks, err));
             assert_non_null(strstr(checks.outputs, "logits.live"));
             assert_non_null(strstr(checks.outputs, "tokens.greedy"));
         }
         iterate(&running, 2);
-        ASSERT_OK(running.workload.kind->verify(running.base, note_check, &checks, err));
+        ASSERT_OK(workload_verify(running.base, note_check, &checks, err));
         assert_int_equal(checks.failed, 0);
         facts = running.workload.kind->facts(running.base);
         assert_true(json_real_value(json_object_get(json_object_get(facts, "top1"), "agreement")) >
@@ -107,7 +106,7 @@ TEST(honest)
         assert_non_null(json_object_get(json_object_get(facts, "cache"), "bytes"));
         json_decref(facts);
         /* The same bits as at first, after all of that. */
-        ASSERT_OK(running.workload.kind->recheck(running.base, first.text, &found, err));
+        ASSERT_OK(workload_recheck(running.base, first.text, &found, err));
         assert_true(found.same);
         free(first.text);
         free(found.text);
@@ -217,13 +216,13 @@ TEST(server)
         uint64_t refused;
 
         model_running_start(&running, device, SERVER BATCHING ROOM, precisions[i]);
-        ASSERT_OK(running.workload.kind->verify(running.base, note_check, &checks, err));
+        ASSERT_OK(workload_verify(running.base, note_check, &checks, err));
         for (; warm.number < 5; warm.number++)
             ASSERT_OK(running.workload.kind->serve(running.base, &warm, err));
         assert_true(serve_all(&running, &refused) > 8);
         assert_true(refused > 0);
-        ASSERT_OK(running.workload.kind->spot_check(running.base, 7, note_check, &checks, err));
-        ASSERT_OK(running.workload.kind->verify(running.base, note_check, &checks, err));
+        ASSERT_OK(workload_spot_check(running.base, 7, note_check, &checks, err));
+        ASSERT_OK(workload_verify(running.base, note_check, &checks, err));
         assert_int_equal(checks.failed, 0);
         model_running_stop(&running);
     }
@@ -246,7 +245,7 @@ TEST(served_tokens)
         model_running_start(&running, device, SERVER BATCHING "verify: {sequences: 8}\n",
                             PRECISION_FP32);
         instance = (struct generation_instance *)running.base;
-        ASSERT_OK(running.workload.kind->verify(running.base, note_check, &checks, err));
+        ASSERT_OK(workload_verify(running.base, note_check, &checks, err));
         for (uint32_t r = 0; r < 3; r++) {
             ASSERT_OK(running.workload.kind->admit(running.base, r, 13, 9, &room, err));
             assert_true(room);
@@ -257,13 +256,12 @@ TEST(served_tokens)
         for (int i = 0; !instance->left[0].prompt || !instance->left[2].prompt; i++) {
             ASSERT_OK(running.workload.kind->serve(running.base, &step, err));
             if (i == 2 || i == 5)
-                ASSERT_OK(running.workload.kind->spot_check(running.base, (uint64_t)i, note_check,
-                                                            &checks, err));
+                ASSERT_OK(workload_spot_check(running.base, (uint64_t)i, note_check, &checks, err));
         }
         if (shared)
             expect_failure(&running, "logits.sampled");
         else
-            ASSERT_OK(running.workload.kind->verify(running.base, note_check, &checks, err));
+            ASSERT_OK(workload_verify(running.base, note_check, &checks, err));
         model_running_stop(&running);
     }
 }
@@ -322,8 +320,7 @@ TEST(one_launch)
             enum status status;
 
             begin_lies(NULL, k);
-            status =
-                running.workload.kind->spot_check(running.base, k, note_check, &checks, &failure);
+            status = workload_spot_check(running.base, k, note_check, &checks, &failure);
             device->ops = lies.kept;
             if (status != STATUS_CHECK_FAILED)
                 fail_msg("case %zu: launch %llu, %s, was not missed: %s", i, (unsigned long long)k,

@@ -272,7 +272,7 @@ TEST(against_reference)
         model_running_start(&running, device, cases[i].yaml, cases[i].precision);
         for (int n = 0; n < 20; n++)
             ASSERT_OK(running.workload.kind->iterate(running.base, err));
-        ASSERT_OK(running.workload.kind->verify(running.base, note_check, &checks, err));
+        ASSERT_OK(workload_verify(running.base, note_check, &checks, err));
         assert_int_equal(checks.count, cases[i].checks);
         assert_int_equal(checks.failed, 0);
         assert_true(checks.logits > 1e-5 && checks.logits < 0.05);
@@ -295,8 +295,7 @@ static void expect_failure(struct model_running *running, const char *wanted)
     struct error failure = ERROR_INIT;
 
     ASSERT_OK(running->workload.kind->iterate(running->base, err));
-    if (running->workload.kind->verify(running->base, note_check, &checks, &failure) !=
-        STATUS_CHECK_FAILED)
+    if (workload_verify(running->base, note_check, &checks, &failure) != STATUS_CHECK_FAILED)
         fail_msg("not caught: %s", wanted);
     if (strcmp(checks.first_failed, wanted) != 0)
         fail_msg("caught by %s, not by %s", checks.first_failed, wanted);

@@ -61,7 +61,7 @@ static struct checks verify(struct model_running *running)
 {
     struct checks checks = {0};
 
-    ASSERT_OK(running->workload.kind->verify(running->base, note_check, &checks, err));
+    ASSERT_OK(workload_verify(running->base, note_check, &checks, err));
     assert_int_equal(checks.failed, 0);
     return checks;
 }
@@ -274,8 +274,7 @@ static void check_break(enum precision precision, const char *from, const char *
     iterate(&running, 20);
     model_fixture_break_kernel(device, running.gpt2->ops, from, to);
     iterate(&running, 1);
-    if (running.workload.kind->verify(running.base, note_check, &checks, &failure) !=
-        STATUS_CHECK_FAILED)
+    if (workload_verify(running.base, note_check, &checks, &failure) != STATUS_CHECK_FAILED)
         fail_msg("\"%s\" for \"%s\" was not caught", to, from);
     if (strncmp(checks.first_failed, wanted, strlen(wanted)) != 0)
         fail_msg("\"%s\" for \"%s\": caught by %s", to, from, checks.first_failed);

@@ -46,7 +46,7 @@ static enum status spot(struct model_running *running, uint64_t secret, struct c
                         struct error *err)
 {
     *checks = (struct checks){0};
-    return running->workload.kind->spot_check(running->base, secret, note_check, checks, err);
+    return workload_spot_check(running->base, secret, note_check, checks, err);
 }
 
 static void iterate(struct model_running *running, int count)
@@ -60,7 +60,7 @@ static void verify(struct model_running *running)
 {
     struct checks checks = {0};
 
-    ASSERT_OK(running->workload.kind->verify(running->base, note_check, &checks, err));
+    ASSERT_OK(workload_verify(running->base, note_check, &checks, err));
 }
 
 /* ---- an honest device ---- */
@@ -130,8 +130,8 @@ TEST(leaves_no_trace)
         iterate(&spotted, 1);
         if (plain.workload.kind == spotted.workload.kind && strstr(honest[i].yaml, "training"))
             iterate(&plain, (int)((struct training_instance *)spotted.base)->steps);
-        ASSERT_OK(plain.workload.kind->recheck(plain.base, NULL, &first, err));
-        ASSERT_OK(spotted.workload.kind->recheck(spotted.base, first.text, &found, err));
+        ASSERT_OK(workload_recheck(plain.base, NULL, &first, err));
+        ASSERT_OK(workload_recheck(spotted.base, first.text, &found, err));
         if (!found.same)
             fail_msg("case %zu: %s\n%s", i, first.text, found.text);
         free(first.text);

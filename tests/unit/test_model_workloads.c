@@ -99,7 +99,7 @@ static void test_training_learns(void **state)
     if (!device)
         skip();
     instance = create(&workload, 1);
-    ASSERT_OK(workload.kind->verify(instance, note_check, &before, err));
+    ASSERT_OK(workload_verify(instance, note_check, &before, err));
     assert_false(before.loss_fall);
     /* The check used one of three sequences, but everything later is prepared. */
     assert_true(((struct gpt2_instance *)instance)->ops->gemms->sealed);
@@ -113,7 +113,7 @@ static void test_training_learns(void **state)
         assert_true(stages.ns[i] >= 0);
         assert_true(stages.host[i] == (i < 2 || !device_has_events(device)));
     }
-    ASSERT_OK(workload.kind->verify(instance, note_check, &after, err));
+    ASSERT_OK(workload_verify(instance, note_check, &after, err));
     assert_true(after.loss_fall);
     assert_int_equal(after.failed, 0);
     /* loss, gradients of 2 + 2 * 12 + 2 tensors, their worst block, norms, logits, embedding, three
@@ -193,10 +193,10 @@ static void check_break(const char *yaml, const char *from, const char *to, cons
     struct error failure = ERROR_INIT;
 
     run(instance, 20); /* away from the start, where attention is nearly uniform */
-    ASSERT_OK(workload.kind->verify(instance, note_check, &checks, err));
+    ASSERT_OK(workload_verify(instance, note_check, &checks, err));
     model_fixture_break_kernel(device, ((struct gpt2_instance *)instance)->ops, from, to);
     run(instance, 1);
-    if (workload.kind->verify(instance, note_check, &checks, &failure) != STATUS_CHECK_FAILED)
+    if (workload_verify(instance, note_check, &checks, &failure) != STATUS_CHECK_FAILED)
         fail_msg("\"%s\" for \"%s\" was not caught", to, from);
     if (strncmp(checks.first_failed, wanted, strlen(wanted)) != 0)
         fail_msg("\"%s\" for \"%s\": caught by %s", to, from, checks.first_failed);
@@ -241,12 +241,12 @@ static void test_inference(void **state)
     instance = create(&workload, 1);
     ASSERT_OK(workload.kind->cost(&instance->work, &cost, err));
     assert_int_equal(cost.items, 60);
-    ASSERT_OK(workload.kind->verify(instance, note_check, &checks, err));
+    ASSERT_OK(workload_verify(instance, note_check, &checks, err));
     run(instance, 40); /* the pool wraps around */
     ASSERT_OK(workload.kind->stages(instance, &stages, err));
     assert_int_equal(stages.count, 2);
     assert_true(stages.ns[1] > 0);
-    ASSERT_OK(workload.kind->verify(instance, note_check, &checks, err));
+    ASSERT_OK(workload_verify(instance, note_check, &checks, err));
     assert_int_equal(checks.count, 10);
     assert_int_equal(checks.failed, 0);
     facts = workload.kind->facts(instance);
@@ -260,7 +260,7 @@ static char *recheck(struct workload_instance *instance, const char *expected, b
 {
     struct workload_recheck found = {0};
 
-    ASSERT_OK(instance->kind->recheck(instance, expected, &found, err));
+    ASSERT_OK(workload_recheck(instance, expected, &found, err));
     assert_int_equal(found.same, same);
     return found.text;
 }
@@ -280,10 +280,10 @@ static void test_recheck(void **state)
         char *texts[2], *found;
 
         texts[0] = recheck(first, NULL, false);
-        ASSERT_OK(first->kind->verify(first, note_check, &checks, err));
+        ASSERT_OK(workload_verify(first, note_check, &checks, err));
         run(first, 3);
         texts[1] = recheck(first, NULL, false);
-        ASSERT_OK(first->kind->verify(first, note_check, &checks, err));
+        ASSERT_OK(workload_verify(first, note_check, &checks, err));
         assert_true(i == 0 || !texts[1]); /* inference goes back to its first batch */
 
         free(recheck(later, texts[0], true));

@@ -77,12 +77,13 @@ static enum status judge(const struct workload_case *work, const char *path, int
                          struct error *err)
 {
     struct tensors outputs = {0};
+    const struct workload_handed handed = {
+        .work = work, .outputs = &outputs, .iteration = iteration, .whole = true};
     bool failed = false;
     enum status status = tensors_open(path, &outputs, err);
 
     if (status == STATUS_OK)
-        status =
-            training_handover.judge(work, NULL, &outputs, iteration, true, forget, &failed, err);
+        status = workload_judge(&handed, forget, &failed, err);
     tensors_close(&outputs);
     assert_int_equal(failed, status == STATUS_CHECK_FAILED);
     return status;

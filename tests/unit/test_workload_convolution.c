@@ -128,7 +128,7 @@ static void test_portable(void **state)
             section = text_format("%s%s", odd_shapes, more[i]);
             start(&running, section, precisions[p], i == 0 ? 2 : 1, IMPLEMENTATION_PORTABLE, true);
             gemm_verify_ok(&running, 2 * ODD_SHAPES);
-            assert_int_equal(convolution_iterate(running.instance, NULL), STATUS_OK);
+            assert_int_equal(products_iterate(running.instance, NULL), STATUS_OK);
             gemm_verify_ok(&running, 2 * ODD_SHAPES);
             facts = running.workload.kind->facts(running.instance);
             first = json_array_get(json_object_get(facts, "gemms"), 0);
@@ -187,17 +187,19 @@ static void test_damage(void **state)
         skip();
     start(&running, odd_shapes, PRECISION_FP32, 1, IMPLEMENTATION_PORTABLE, false);
     instance = (struct convolution_instance *)running.instance;
-    assert_int_equal(convolution_iterate(running.instance, NULL), STATUS_OK);
+    assert_int_equal(products_iterate(running.instance, NULL), STATUS_OK);
     assert_int_equal(
-        device_download(instance->layers[2].arrays[GEMM_C].buffer, at, &value, 4, NULL), STATUS_OK);
+        device_download(instance->products.items[2].arrays[GEMM_C].buffer, at, &value, 4, NULL),
+        STATUS_OK);
     value += 0.5f; /* the bound is 333 * 2^-24 of sums of some 250 */
-    assert_int_equal(device_upload(instance->layers[2].arrays[GEMM_C].buffer, at, &value, 4, NULL),
-                     STATUS_OK);
+    assert_int_equal(
+        device_upload(instance->products.items[2].arrays[GEMM_C].buffer, at, &value, 4, NULL),
+        STATUS_OK);
     gemm_verify_fails(&running, 2 * ODD_SHAPES, "output output[2][20, 3]: got");
     gemm_stop(&running);
 
     start(&running, odd_shapes, PRECISION_FP32, 1, IMPLEMENTATION_PORTABLE, false);
-    ((struct convolution_instance *)running.instance)->unchecked = 1; /* as if it had run */
+    running.instance->unchecked = 1; /* as if it had run */
     gemm_verify_fails(&running, 2 * ODD_SHAPES, "never written?");
     gemm_stop(&running);
 }
@@ -401,7 +403,7 @@ static void test_vendor_choices(void **state)
     library.support = SUPPORT_NATIVE;
     library.no_i32 = true; /* sums come as f32 then */
     start(&running, odd_shapes, PRECISION_INT8, 1, IMPLEMENTATION_VENDOR, false);
-    assert_int_equal(((struct convolution_instance *)running.instance)->result_type, DTYPE_F32);
+    assert_int_equal(((struct products *)running.instance)->result_type, DTYPE_F32);
     gemm_verify_ok(&running, 2 * ODD_SHAPES);
     gemm_stop(&running);
 }

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "workloads/data/element.h"
-#include "workloads/gemm/gemm.h"
+#include "workloads/gemm/products.h"
 #include "workloads/ops/gemm_internal.h"
 
 static struct device *device;
@@ -168,12 +168,12 @@ static void test_damage(void **state)
         skip();
     start(&running, odd_shapes, PRECISION_FP32, IMPLEMENTATION_PORTABLE, false);
     instance = (struct gemm_instance *)running.instance;
-    assert_int_equal(gemm_iterate(running.instance, NULL), STATUS_OK);
-    assert_int_equal(device_download(instance->layers[0].arrays[GEMM_C].buffer,
+    assert_int_equal(products_iterate(running.instance, NULL), STATUS_OK);
+    assert_int_equal(device_download(instance->products.items[0].arrays[GEMM_C].buffer,
                                      (20 * 53 + 7) * sizeof(value), &value, 4, NULL),
                      STATUS_OK);
     value += 0.01f; /* the bound is 12 * 2^-24 of sqrt(700) * sqrt(sum (a b)^2): 0.0005 */
-    assert_int_equal(device_upload(instance->layers[0].arrays[GEMM_C].buffer,
+    assert_int_equal(device_upload(instance->products.items[0].arrays[GEMM_C].buffer,
                                    (20 * 53 + 7) * sizeof(value), &value, 4, NULL),
                      STATUS_OK);
     gemm_verify_fails(&running, 8, "output c[0][20, 7]: got");
@@ -181,7 +181,7 @@ static void test_damage(void **state)
 
     start(&running, odd_shapes, PRECISION_FP32, IMPLEMENTATION_PORTABLE, false);
     instance = (struct gemm_instance *)running.instance;
-    instance->unchecked = 1; /* as if it had run */
+    running.instance->unchecked = 1; /* as if it had run */
     gemm_verify_fails(&running, 8, "never written?");
     gemm_stop(&running);
 }
@@ -360,7 +360,7 @@ static void test_vendor_fnuz(void **state)
         skip();
     stand_in.only_fnuz = true;
     start(&running, odd_shapes, PRECISION_FP8_E4M3, IMPLEMENTATION_VENDOR, false);
-    assert_int_equal(((struct gemm_instance *)running.instance)->operand_type, DTYPE_E4M3_FNUZ);
+    assert_int_equal(((struct products *)running.instance)->operand_type, DTYPE_E4M3_FNUZ);
     gemm_verify_ok(&running, 8);
     gemm_stop(&running);
 }
@@ -377,8 +377,8 @@ static void test_sealed(void **state)
         skip();
     start(&running, odd_shapes, PRECISION_FP32, IMPLEMENTATION_VENDOR, false);
     instance = (struct gemm_instance *)running.instance;
-    instance->layers[0].m--;
-    assert_int_equal(gemm_iterate(running.instance, &err), STATUS_INTERNAL);
+    instance->products.items[0].m--;
+    assert_int_equal(products_iterate(running.instance, &err), STATUS_INTERNAL);
     assert_non_null(strstr(err.message, "while measuring"));
     gemm_stop(&running);
 }

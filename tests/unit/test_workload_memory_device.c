@@ -72,14 +72,13 @@ static void run_and_verify(const char *kernel, const char *shape, int lanes,
     enum status status;
 
     start(&running, kernel, shape, lanes, precision);
-    status = running.workload.kind->verify(running.instance, count_check, &tally, &err);
+    status = workload_verify(running.instance, count_check, &tally, &err);
     for (int i = 0; i < 5 && status == STATUS_OK; ++i)
         status = running.workload.kind->iterate(running.instance, &err);
     for (uint64_t secret = 1; secret <= 3 && status == STATUS_OK; ++secret)
-        status =
-            running.workload.kind->spot_check(running.instance, secret, count_check, &tally, &err);
+        status = workload_spot_check(running.instance, secret, count_check, &tally, &err);
     if (status == STATUS_OK)
-        status = running.workload.kind->verify(running.instance, count_check, &tally, &err);
+        status = workload_verify(running.instance, count_check, &tally, &err);
     if (status != STATUS_OK)
         fail_msg("%s, %s, lanes %d, %s: %s", kernel, shape, lanes, precision_name(precision),
                  err.message);
@@ -150,14 +149,13 @@ TEST(spot_checks)
             start(&running, odd[i].kernel, odd[i].shapes[1], 1, PRECISION_FP32);
             instance = (const struct memory_instance *)running.instance;
             assert_int_equal(running.workload.kind->iterate(running.instance, &err), STATUS_OK);
-            if (cached && instance->data.kernel->reference != NULL) {
-                kept = instance->arrays[memory_output_of(instance->data.kernel)];
+            if (cached && !instance->data.kernel->has_state) {
+                kept = instance->arrays[instance->data.kernel->outputs[0].array];
                 before = malloc(kept->bytes);
                 assert_int_equal(device_download(kept, 0, before, kept->bytes, &err), STATUS_OK);
             }
             device->ops = &ops;
-            status =
-                running.workload.kind->spot_check(running.instance, 7, count_check, &tally, &err);
+            status = workload_spot_check(running.instance, 7, count_check, &tally, &err);
             device->ops = own;
             if (status != STATUS_CHECK_FAILED)
                 fail_msg("%s%s passes without its launches", odd[i].kernel,
@@ -225,13 +223,12 @@ static void expect_damage(const char *kernel, const char *shape, size_t array, u
 
     start(&running, kernel, shape, 1, PRECISION_FP32);
     instance = (struct memory_instance *)running.instance;
-    assert_int_equal(running.workload.kind->verify(running.instance, count_check, &tally, &err),
-                     STATUS_OK);
+    assert_int_equal(workload_verify(running.instance, count_check, &tally, &err), STATUS_OK);
     assert_int_equal(running.workload.kind->iterate(running.instance, &err), STATUS_OK);
     assert_int_equal(
         device_upload(instance->arrays[array], index * sizeof(value), &value, sizeof(value), &err),
         STATUS_OK);
-    assert_int_equal(running.workload.kind->verify(running.instance, count_check, &tally, &err),
+    assert_int_equal(workload_verify(running.instance, count_check, &tally, &err),
                      STATUS_CHECK_FAILED);
     if (strstr(err.message, place) == NULL)
         fail_msg("\"%s\" does not name %s", err.message, place);
@@ -270,10 +267,9 @@ TEST(stale_output)
 
     start(&running, "scale", "elements: 1003", 1, PRECISION_FP32);
     instance = (struct memory_instance *)running.instance;
-    assert_int_equal(running.workload.kind->verify(running.instance, count_check, &tally, &err),
-                     STATUS_OK);
-    instance->unchecked = 100;
-    assert_int_equal(running.workload.kind->verify(running.instance, count_check, &tally, &err),
+    assert_int_equal(workload_verify(running.instance, count_check, &tally, &err), STATUS_OK);
+    instance->base.unchecked = 100;
+    assert_int_equal(workload_verify(running.instance, count_check, &tally, &err),
                      STATUS_CHECK_FAILED);
     assert_non_null(strstr(err.message, "output b[0]: got NaN (never written?)"));
     stop(&running);
@@ -281,11 +277,10 @@ TEST(stale_output)
     /* AdamW: steps that were counted and not made. */
     start(&running, "adamw", "elements: 1003", 1, PRECISION_FP32);
     instance = (struct memory_instance *)running.instance;
-    assert_int_equal(running.workload.kind->verify(running.instance, count_check, &tally, &err),
-                     STATUS_OK);
+    assert_int_equal(workload_verify(running.instance, count_check, &tally, &err), STATUS_OK);
     assert_int_equal(running.workload.kind->iterate(running.instance, &err), STATUS_OK);
-    ++instance->step;
-    assert_int_equal(running.workload.kind->verify(running.instance, count_check, &tally, &err),
+    ++instance->data.step;
+    assert_int_equal(workload_verify(running.instance, count_check, &tally, &err),
                      STATUS_CHECK_FAILED);
     stop(&running);
 }
@@ -295,7 +290,7 @@ static struct workload_recheck recheck(struct running *running, const char *expe
     struct workload_recheck found = {0};
     struct error err = ERROR_INIT;
 
-    if (running->workload.kind->recheck(running->instance, expected, &found, &err) != STATUS_OK)
+    if (workload_recheck(running->instance, expected, &found, &err) != STATUS_OK)
         fail_msg("%s", err.message);
     return found;
 }
@@ -316,8 +311,7 @@ TEST(recheck)
     first_check = recheck(&first, NULL);
     assert_int_equal(first_check.compared, 5000003);
     assert_false(first_check.same);
-    assert_int_equal(first.workload.kind->verify(first.instance, count_check, &tally, &err),
-                     STATUS_OK);
+    assert_int_equal(workload_verify(first.instance, count_check, &tally, &err), STATUS_OK);
     for (int i = 0; i < 2; i++) {
         found = recheck(&later, first_check.text);
         assert_true(found.same);
@@ -325,11 +319,11 @@ TEST(recheck)
     }
 
     /* A window that wrote nothing does not pass by the output that the earlier check saw. */
-    instance->unchecked = 100;
+    instance->base.unchecked = 100;
     found = recheck(&later, first_check.text);
     assert_false(found.same);
     free(found.text);
-    assert_int_equal(later.workload.kind->verify(later.instance, count_check, &tally, &err),
+    assert_int_equal(workload_verify(later.instance, count_check, &tally, &err),
                      STATUS_CHECK_FAILED);
 
     /* One element, and two signs at the same place of two rows of the checksum. */
@@ -351,9 +345,9 @@ TEST(recheck)
         found = recheck(&later, first_check.text);
         assert_false(found.same);
         free(found.text);
-        assert_int_equal(later.workload.kind->verify(later.instance, count_check, &tally, &err),
+        assert_int_equal(workload_verify(later.instance, count_check, &tally, &err),
                          STATUS_CHECK_FAILED);
-        instance->unchecked = 0;
+        instance->base.unchecked = 0;
     }
     free(first_check.text);
     stop(&later);
@@ -411,7 +405,7 @@ TEST(choices)
     assert_true(json_equal(given, first_check));
     facts = running.workload.kind->facts(instance);
     assert_null(json_object_get(facts, "candidates"));
-    assert_int_equal(running.workload.kind->verify(instance, count_check, &tally, &err), STATUS_OK);
+    assert_int_equal(workload_verify(instance, count_check, &tally, &err), STATUS_OK);
     workload_instance_destroy(instance);
     json_decref(facts);
     json_decref(first_check);

@@ -37,7 +37,7 @@ static enum status run(const char *plan, struct workload_check *ret_check)
 
         status = workload_instance_create(&work, device, &instance, &err);
         for (int i = 0; i < 2 && status == STATUS_OK; ++i) {
-            status = workload.kind->verify(instance, note_check, ret_check, &err);
+            status = workload_verify(instance, note_check, ret_check, &err);
             for (int k = 0; k < 10 && status == STATUS_OK; ++k)
                 status = workload.kind->iterate(instance, &err);
         }

@@ -3,32 +3,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 #include "workloads/kinds.h"
 
 static const char *const stage_names[INFERENCE_STAGES] = {"upload", "forward"};
 static const struct gpt2_stages stages = {stage_names, INFERENCE_STAGES, INFERENCE_FORWARD};
 
-struct verify_section {
-    int64_t sequences;
-};
-
 struct inference_declaration {
     struct workload_declaration common;
     struct gpt2_declaration gpt2;
-    struct verify_section verify;
-    struct inference_int8_section int8;
-};
-
-static const struct declaration_field verify_fields[] = {
-    FIELD_INT("sequences", FIELD_OPTIONAL, struct verify_section, sequences),
-    FIELD_END,
+    struct inference_sections sections;
 };
 
 static const struct declaration_name storage_strings[] = {
     {"fp32", DTYPE_F32},
     {"bf16", DTYPE_BF16},
     {"fp16", DTYPE_F16},
+};
+
+const struct declaration_field inference_verify_fields[] = {
+    FIELD_INT("sequences", FIELD_OPTIONAL, struct inference_verify_section, sequences),
+    FIELD_END,
 };
 
 const struct declaration_field inference_int8_fields[] = {
@@ -43,65 +39,58 @@ const struct declaration_field inference_int8_fields[] = {
 static const struct declaration_field fields[] = {
     WORKLOAD_DECLARATION_FIELDS(struct inference_declaration),
     GPT2_DECLARATION_FIELDS(struct inference_declaration),
-    FIELD_GROUP("verify", FIELD_OPTIONAL, struct inference_declaration, verify, verify_fields),
-    FIELD_GROUP("int8", FIELD_OPTIONAL, struct inference_declaration, int8, inference_int8_fields),
+    INFERENCE_FIELDS(struct inference_declaration),
     FIELD_END,
 };
 
 static const struct declaration_schema schema = {ENTRY_GROUP(struct inference_declaration, fields)};
 
-static const enum precision precisions[] = {PRECISION_FP32, PRECISION_TF32, PRECISION_BF16,
-                                            PRECISION_FP16, PRECISION_INT8};
-
-enum status inference_check_int8(const struct declaration *declaration,
-                                 struct inference_int8_section *int8, struct error *err)
+enum status inference_check(const struct declaration *declaration,
+                            const struct workload_declaration *common,
+                            struct gpt2_declaration *gpt2, struct inference_sections *sections,
+                            struct inference_parameters *ret, struct error *err)
 {
+    static const enum precision precisions[] = {PRECISION_FP32, PRECISION_TF32, PRECISION_BF16,
+                                                PRECISION_FP16, PRECISION_INT8};
+
+    if (!declaration_has(declaration, "verify.sequences"))
+        sections->verify.sequences = 1;
+    TRY(workload_declaration_check_count(declaration, "verify.sequences",
+                                         sections->verify.sequences, 1 << 20, "sequences", err));
+    TRY(gpt2_declaration_check_precisions(declaration, common, precisions,
+                                          sizeof(precisions) / sizeof(precisions[0]), err));
     if (!declaration_has(declaration, "int8.storage"))
-        int8->storage = DTYPE_BF16;
+        sections->int8.storage = DTYPE_BF16;
     if (!declaration_has(declaration, "int8.calibration_sequences"))
-        int8->calibration_sequences = 8;
+        sections->int8.calibration_sequences = 8;
     if (!declaration_has(declaration, "int8.percentile"))
-        int8->percentile = 99.99;
-    if (!(int8->percentile > 50.0 && int8->percentile <= 100.0))
+        sections->int8.percentile = 99.99;
+    if (!(sections->int8.percentile > 50.0 && sections->int8.percentile <= 100.0))
         return declaration_error(declaration, "int8.percentile", err,
                                  "`int8.percentile` is %g; write a number above 50 up to 100 (the "
                                  "largest), such as 99.99",
-                                 int8->percentile);
-    return workload_declaration_check_count(declaration, "int8.calibration_sequences",
-                                            int8->calibration_sequences, 1 << 20, "sequences", err);
+                                 sections->int8.percentile);
+    TRY(workload_declaration_check_count(declaration, "int8.calibration_sequences",
+                                         sections->int8.calibration_sequences, 1 << 20, "sequences",
+                                         err));
+    ret->verify_sequences = (uint64_t)sections->verify.sequences;
+    ret->int8_storage = sections->int8.storage;
+    ret->calibration_sequences = (uint64_t)sections->int8.calibration_sequences;
+    ret->percentile = sections->int8.percentile;
+    return gpt2_declaration_check(declaration, gpt2, &ret->task, err);
 }
 
 static enum status check(const struct declaration *declaration, struct workload *workload,
                          struct error *err)
 {
     struct inference_declaration *data = declaration->data;
-    struct inference_parameters *parameters;
-    enum status status;
+    AUTO_FREE struct inference_parameters *parameters = calloc(1, sizeof(*parameters));
 
-    if (!declaration_has(declaration, "verify.sequences"))
-        data->verify.sequences = 1;
-    status = workload_declaration_check_count(declaration, "verify.sequences",
-                                              data->verify.sequences, 1 << 20, "sequences", err);
-    if (status == STATUS_OK)
-        status = gpt2_declaration_check_precisions(declaration, &data->common, precisions,
-                                                   sizeof(precisions) / sizeof(precisions[0]), err);
-    if (status == STATUS_OK)
-        status = inference_check_int8(declaration, &data->int8, err);
-    if (status != STATUS_OK)
-        return status;
-    parameters = calloc(1, sizeof(*parameters));
     if (!parameters)
         return error_no_memory(err);
-    status = gpt2_declaration_check(declaration, &data->gpt2, &parameters->task, err);
-    if (status != STATUS_OK) {
-        free(parameters);
-        return status;
-    }
-    parameters->verify_sequences = (uint64_t)data->verify.sequences;
-    parameters->int8_storage = data->int8.storage;
-    parameters->calibration_sequences = (uint64_t)data->int8.calibration_sequences;
-    parameters->percentile = data->int8.percentile;
+    TRY(inference_check(declaration, &data->common, &data->gpt2, &data->sections, parameters, err));
     workload->parameters = parameters;
+    parameters = NULL;
     return STATUS_OK;
 }
 
@@ -162,17 +151,22 @@ static void describe(const struct workload *workload, struct text *ret)
     }
 }
 
-static void finish(struct workload_instance *base)
+void inference_finish(struct inference_instance *instance)
 {
-    struct inference_instance *instance = (struct inference_instance *)base;
-
-    gpt2_instance_finish(&instance->gpt2);
     token_source_destroy(instance->source);
     free(instance->weights);
     free(instance->inputs);
     free(instance->input_scales);
     free(instance->weight_noise);
     free(instance->pool);
+}
+
+static void finish(struct workload_instance *base)
+{
+    struct inference_instance *instance = (struct inference_instance *)base;
+
+    gpt2_instance_finish(&instance->gpt2);
+    inference_finish(instance);
 }
 
 int32_t *inference_batch(const struct inference_instance *instance, uint64_t index)
@@ -198,26 +192,31 @@ static enum status fill_pool(struct inference_instance *instance, struct error *
     return STATUS_OK;
 }
 
+enum status inference_make(struct inference_instance *instance, struct gpt2_device_plan *plan,
+                           struct error *err)
+{
+    struct gpt2_instance *gpt2 = &instance->gpt2;
+    const struct workload_case *work = &gpt2->base.work;
+
+    plan->bare = work->framework != NULL;
+    if (!plan->bare)
+        TRY(ops_create(gpt2->base.device, work, plan->storage, plan->shape.width, &gpt2->ops, err));
+    if (plan->quantised)
+        TRY(inference_calibrate(instance, err));
+    if (!plan->bare)
+        TRY(gpt2_device_fuse(plan, gpt2->ops, err));
+    plan->input_scales = instance->input_scales;
+    return gpt2_device_create(plan, gpt2->ops, gpt2->base.device, work->seed, &gpt2->model, err);
+}
+
 static enum status init(struct workload_instance *base, struct error *err)
 {
-    const struct workload_case *work = &base->work;
     struct inference_instance *instance = (struct inference_instance *)base;
-    struct gpt2_device_plan plan = inference_plan(work);
-    struct device *device = base->device;
+    struct gpt2_device_plan plan = inference_plan(&base->work);
 
     gpt2_instance_init(&instance->gpt2, &stages);
-    instance->parameters = work->workload->parameters;
-    plan.bare = work->framework != NULL;
-    TRY(plan.bare
-            ? STATUS_OK
-            : ops_create(device, work, plan.storage, plan.shape.width, &instance->gpt2.ops, err));
-    if (plan.quantised)
-        TRY(inference_calibrate(instance, err));
-    if (!plan.bare)
-        TRY(gpt2_device_fuse(&plan, instance->gpt2.ops, err));
-    plan.input_scales = instance->input_scales;
-    TRY(gpt2_device_create(&plan, instance->gpt2.ops, device, work->seed, &instance->gpt2.model,
-                           err));
+    instance->parameters = base->work.workload->parameters;
+    TRY(inference_make(instance, &plan, err));
     if (plan.bare)
         TRY(inference_take_framework(instance, err));
     TRY(fill_pool(instance, err));
@@ -229,18 +228,13 @@ enum status inference_run(struct inference_instance *instance, const int32_t *in
 {
     struct gpt2_instance *gpt2 = &instance->gpt2;
     const int64_t start_ns = clock_monotonic_ns();
-    enum status status =
-        gpt2_device_set_batch(gpt2->model, indices, gpt2->model->plan.sequences, unique, err);
 
+    TRY(gpt2_device_set_batch(gpt2->model, indices, gpt2->model->plan.sequences, unique, err));
     gpt2->host_ns[INFERENCE_UPLOAD] = clock_monotonic_ns() - start_ns;
-    if (status == STATUS_OK)
-        status = gpt2_instance_mark(gpt2, INFERENCE_UPLOAD, err);
-    if (status == STATUS_OK)
-        status = gpt2->model->plan.bare ? framework_run(gpt2->base.work.framework, 0, err)
-                                        : gpt2_device_forward(gpt2->model, 0, err);
-    if (status == STATUS_OK)
-        status = gpt2_instance_mark(gpt2, INFERENCE_FORWARD, err);
-    return status;
+    TRY(gpt2_instance_mark(gpt2, INFERENCE_UPLOAD, err));
+    TRY(gpt2->model->plan.bare ? framework_run(gpt2->base.work.framework, 0, err)
+                               : gpt2_device_forward(gpt2->model, 0, err));
+    return gpt2_instance_mark(gpt2, INFERENCE_FORWARD, err);
 }
 
 enum status inference_iterate(struct workload_instance *base, struct error *err)
@@ -251,6 +245,7 @@ enum status inference_iterate(struct workload_instance *base, struct error *err)
     TRY(inference_run(instance, inference_batch(instance, instance->current),
                       instance->unique[instance->current], err));
     instance->iterations++;
+    base->unchecked++;
     return STATUS_OK;
 }
 
@@ -258,15 +253,13 @@ enum status inference_iterate(struct workload_instance *base, struct error *err)
 static enum status serve(struct workload_instance *base, const struct workload_step *step,
                          struct error *err)
 {
-    const enum status status = inference_iterate(base, err);
-
     (void)step;
-    return status == STATUS_OK ? device_synchronize(base->device, err) : status;
+    return check_iterate(base, err);
 }
 
-static json_t *facts(struct workload_instance *base)
+json_t *inference_facts(struct workload_instance *base)
 {
-    struct inference_instance *instance = (struct inference_instance *)base;
+    const struct inference_instance *instance = (struct inference_instance *)base;
     json_t *ret = gpt2_instance_facts(base);
 
     if (!ret)
@@ -279,13 +272,21 @@ static json_t *facts(struct workload_instance *base)
     if (instance->inputs)
         json_object_set_new(ret, "int8", inference_int8_json(instance));
     json_object_set_new(ret, "data", gpt2_source_json(instance->source));
-    json_object_set_new(ret, "batches_in_pool", json_integer(INFERENCE_POOL));
     if (instance->top1_positions > 0)
         json_object_set_new(
             ret, "top1",
             json_pack("{s:I, s:I, s:f}", "positions", (json_int_t)instance->top1_positions,
                       "agreed", (json_int_t)instance->top1_agreed, "agreement",
                       (double)instance->top1_agreed / (double)instance->top1_positions));
+    return ret;
+}
+
+static json_t *facts(struct workload_instance *base)
+{
+    json_t *ret = inference_facts(base);
+
+    if (ret)
+        json_object_set_new(ret, "batches_in_pool", json_integer(INFERENCE_POOL));
     return ret;
 }
 
@@ -302,10 +303,7 @@ const struct workload_kind workload_batched_inference = {
     .serve = serve,
     .runs_frameworks = true,
     .stages = gpt2_instance_stages,
-    .verify = inference_verify,
-    .spot_check = inference_spot_check,
-    .tolerance = inference_tolerance,
-    .recheck = inference_recheck,
+    .checks = &inference_checks,
     .artifacts = gpt2_instance_artifacts,
     .choices = gpt2_instance_choices,
     .facts = facts,

@@ -9,7 +9,7 @@
 #define ASSAY_WORKLOADS_BATCHED_INFERENCE_BATCHED_INFERENCE_H
 
 #include "harness/core/random.h"
-#include "workloads/check/compare.h"
+#include "workloads/check/frame.h"
 #include "workloads/models/declaration.h"
 #include "workloads/models/gpt2_instance.h"
 #include "workloads/models/gpt2_int8.h"
@@ -29,15 +29,27 @@ struct inference_parameters {
     double percentile;
 };
 
-/* The section `int8` as written, and its check, which fills the defaults in. */
-struct inference_int8_section {
-    enum dtype storage;
-    int64_t calibration_sequences;
-    double percentile;
+/* What declarations of both kinds have besides the model, as written. */
+struct inference_sections {
+    struct inference_verify_section {
+        int64_t sequences;
+    } verify;
+    struct inference_int8_section {
+        enum dtype storage;
+        int64_t calibration_sequences;
+        double percentile;
+    } int8;
 };
-extern const struct declaration_field inference_int8_fields[];
-enum status inference_check_int8(const struct declaration *declaration,
-                                 struct inference_int8_section *int8, struct error *err);
+extern const struct declaration_field inference_verify_fields[], inference_int8_fields[];
+/* The fields of `sections`, in a declaration of type `type`. */
+#define INFERENCE_FIELDS(type)                                                                     \
+    FIELD_GROUP("verify", FIELD_OPTIONAL, type, sections.verify, inference_verify_fields),         \
+        FIELD_GROUP("int8", FIELD_OPTIONAL, type, sections.int8, inference_int8_fields)
+/* Checks model and sections, and fills defaults in; `ret` is a kind's, of zeros. */
+enum status inference_check(const struct declaration *declaration,
+                            const struct workload_declaration *common,
+                            struct gpt2_declaration *gpt2, struct inference_sections *sections,
+                            struct inference_parameters *ret, struct error *err);
 
 struct inference_instance {
     struct gpt2_instance gpt2;
@@ -47,8 +59,9 @@ struct inference_instance {
     uint64_t iterations;
     uint64_t current; /* batch that is on the device */
     struct token_source *source;
-    struct random *spot; /* of the spot check that runs */
-    float *weights;      /* before any rounding, for the reference; NULL until it is needed */
+    float *weights; /* before any rounding, for the reference; NULL until it is needed */
+    /* Logits of another program in place of the device's; then there is neither device nor ops. */
+    const struct tensor *handed;
     /* Of the latest check: positions, and those where the device's first choice is the reference's
      */
     uint64_t top1_positions, top1_agreed;
@@ -59,6 +72,13 @@ struct inference_instance {
 };
 
 struct gpt2_device_plan inference_plan(const struct workload_case *work);
+/* Operations, calibration and model of a plan; a bare one where a framework runs the case. */
+enum status inference_make(struct inference_instance *instance, struct gpt2_device_plan *plan,
+                           struct error *err);
+/* Releases all of it but `gpt2`. */
+void inference_finish(struct inference_instance *instance);
+/* The facts of both kinds, to which each adds its own; new object. */
+json_t *inference_facts(struct workload_instance *base);
 /* One pass over a batch in the form of op_tokens: an iteration without its choice of the batch. */
 enum status inference_run(struct inference_instance *instance, const int32_t *indices,
                           uint64_t unique, struct error *err);
@@ -82,9 +102,10 @@ enum status inference_calibrate(struct inference_instance *instance, struct erro
  * residual stream reduces it).
  */
 double inference_int8_tolerance(const struct inference_instance *instance);
-/* Weights and scales on the device against their definition, from the weights before rounding. */
-enum status inference_check_weights(struct inference_instance *instance, const float *weights,
-                                    struct check_sink *sink, struct error *err);
+/* Quantised: weights and scales on the device against their definition, from the weights before
+ * rounding. */
+enum status inference_check_weights(struct inference_instance *instance, struct check_sink *sink,
+                                    struct error *err);
 /* The head's GEMM and scales at row `row`, from the i8 input that is on the device. */
 enum status inference_check_head(struct inference_instance *instance, uint64_t row,
                                  const float *logits, struct workload_check *check,
@@ -99,19 +120,26 @@ struct inference_findings {
     double regret;              /* what the reference's lead is over the device's choice, at most */
     struct workload_check head; /* int8: its GEMM at the last position that was compared so */
 };
+/* The logits, of so many rows. */
+struct check_output inference_logits(const struct inference_instance *instance, uint64_t rows);
 /*
  * The weights before any rounding, into instance->weights, unless they are there: the device's own
  * in fp32; else those that it rounded.
  */
 enum status inference_take_weights(struct inference_instance *instance, struct error *err);
 /*
- * Adds logits of `sequence` at `position` to what is found; `expected` is the reference's row of
- * them. With `head` also the head's GEMM, of a quantised model.
+ * Adds logits of a batch (sequences, length) of tokens to what is found: `whole`, at drawn
+ * positions of as many sequences as are declared, spread over the batch from `first` on; else of
+ * the first positions of one, as many as gpt2_spot_prefix says. Of a quantised model the head's
+ * GEMM, too.
  */
-enum status inference_compare(struct inference_instance *instance, uint64_t sequence,
-                              uint64_t position, const double *expected, bool head,
-                              struct inference_findings *findings, struct error *err);
-/* The same of a row that was fetched; `last`: it counts for "logits.last". */
+enum status inference_compare(struct inference_instance *instance, const int32_t *tokens,
+                              uint64_t first, bool whole, struct inference_findings *findings,
+                              struct error *err);
+/*
+ * Adds a row of logits, of `sequence` at `position`; `expected` is the reference's. `last`: it
+ * counts for "logits.last".
+ */
 void inference_compare_row(const float *got, const double *expected, uint64_t vocabulary,
                            uint64_t sequence, uint64_t position, bool last,
                            struct inference_findings *findings);
@@ -125,24 +153,13 @@ double inference_tolerance(const struct workload_case *work, const char *output,
                            const char *metric);
 
 /* handover.c */
-/* inference_report of logits that another program handed over, all of which must be finite. */
-void inference_report_handed(const struct workload_case *work, const struct gpt2_device_plan *plan,
-                             const struct tensor *logits, const struct inference_findings *findings,
-                             struct check_sink *sink);
+/* inference_report of logits that were handed over, all of which must be finite. */
+void inference_report_handed(struct inference_instance *instance,
+                             const struct inference_findings *findings, struct check_sink *sink);
 extern const struct workload_handover inference_handover;
 
-/* spot_check.c */
-#define INFERENCE_SPOT_STREAM 0x73706fu
-/* Far from the sequences of the pool and of calibration. */
-#define INFERENCE_SPOT_SEQUENCE ((uint64_t)1 << 41)
-enum status inference_spot_check(struct workload_instance *base, uint64_t secret,
-                                 workload_check_fn *report, void *context, struct error *err);
-
-/* One iteration, and the checks (verify.c). */
+/* One iteration, and the checks (checks.c). */
 enum status inference_iterate(struct workload_instance *base, struct error *err);
-enum status inference_verify(struct workload_instance *base, workload_check_fn *report,
-                             void *context, struct error *err);
-enum status inference_recheck(struct workload_instance *base, const char *expected,
-                              struct workload_recheck *ret, struct error *err);
+extern const struct workload_checks inference_checks;
 
 #endif

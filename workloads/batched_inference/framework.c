@@ -1,21 +1,18 @@
 /* The model run by a framework: same tokens, weights and checks, none of our operations. */
+#include "harness/core/cleanup.h"
 #include "workloads/batched_inference/batched_inference.h"
 #include "workloads/models/gpt2_onnx.h"
 
 enum status inference_prepare(struct inference_instance *instance, const struct gpt2_onnx *model,
                               struct framework_model *wanted, struct error *err)
 {
-    struct text onnx;
-    enum status status;
+    CLEANUP(text_finish) struct text onnx = {0};
 
     text_init(&onnx);
-    status = gpt2_onnx_write(model, &onnx, err);
+    TRY(gpt2_onnx_write(model, &onnx, err));
     wanted->onnx = onnx.data;
     wanted->length = onnx.length;
-    if (status == STATUS_OK)
-        status = framework_prepare(instance->gpt2.base.work.framework, wanted, err);
-    text_finish(&onnx);
-    return status;
+    return framework_prepare(instance->gpt2.base.work.framework, wanted, err);
 }
 
 enum status inference_take_framework(struct inference_instance *instance, struct error *err)

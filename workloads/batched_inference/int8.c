@@ -46,32 +46,24 @@ enum status inference_calibrate(struct inference_instance *instance, struct erro
 {
     const struct inference_parameters *parameters = instance->parameters;
     const struct workload_case *work = &instance->gpt2.base.work;
-    struct token_source *source = NULL;
-    json_t *choices = ops_choices(instance->gpt2.ops);
-    enum status status = allocate(instance, err);
+    CLEANUP(token_source_drop) struct token_source *source = NULL;
+    json_auto_t *choices = ops_choices(instance->gpt2.ops);
+    struct gpt2_calibration calibration = {
+        .shape = shape_of(instance),
+        .length = parameters->task.length,
+        .first = FIRST_CALIBRATION_SEQUENCE,
+        .sequences = parameters->calibration_sequences,
+        .percentile = parameters->percentile,
+    };
 
-    if (status == STATUS_OK)
-        status = gpt2_task_open_source(&parameters->task, work->seed, &source, err);
-    if (status == STATUS_OK) {
-        const struct gpt2_calibration calibration = {
-            .shape = shape_of(instance),
-            .length = parameters->task.length,
-            .source = source,
-            .first = FIRST_CALIBRATION_SEQUENCE,
-            .sequences = parameters->calibration_sequences,
-            .percentile = parameters->percentile,
-        };
-
-        status = gpt2_int8_calibrate(&calibration, instance->gpt2.base.device, work, choices,
-                                     instance->inputs, err);
-    }
-    for (uint64_t i = 0; i < gpt2_int8_sites(shape_of(instance)) && status == STATUS_OK; i++)
+    TRY(allocate(instance, err));
+    TRY(gpt2_task_open_source(&parameters->task, work->seed, &source, err));
+    calibration.source = source;
+    TRY(gpt2_int8_calibrate(&calibration, instance->gpt2.base.device, work, choices,
+                            instance->inputs, err));
+    for (uint64_t i = 0; i < gpt2_int8_sites(shape_of(instance)); i++)
         instance->input_scales[i] = instance->inputs[i].scale;
-    if (status == STATUS_OK)
-        status = find_weight_noise(instance, err);
-    token_source_destroy(source);
-    json_decref(choices);
-    return status;
+    return find_weight_noise(instance, err);
 }
 
 double inference_int8_tolerance(const struct inference_instance *instance)
@@ -134,8 +126,8 @@ static void compare_weights(const struct gpt2_shape *shape, const float *weights
     }
 }
 
-enum status inference_check_weights(struct inference_instance *instance, const float *weights,
-                                    struct check_sink *sink, struct error *err)
+enum status inference_check_weights(struct inference_instance *instance, struct check_sink *sink,
+                                    struct error *err)
 {
     const struct gpt2_shape *shape = shape_of(instance);
     const struct gpt2_device *model = instance->gpt2.model;
@@ -147,15 +139,20 @@ enum status inference_check_weights(struct inference_instance *instance, const f
         .reason = "each weight is within half a step of its channel's scale, which is the "
                   "largest weight over 127",
     };
-    AUTO_FREE int8_t *quantised = malloc(count);
-    AUTO_FREE float *scales = malloc(scale_count * sizeof(*scales));
+    AUTO_FREE int8_t *quantised = NULL;
+    AUTO_FREE float *scales = NULL;
 
+    if (!model->plan.quantised)
+        return STATUS_OK;
+    TRY(inference_take_weights(instance, err));
+    quantised = malloc(count);
+    scales = malloc(scale_count * sizeof(*scales));
     TRY(quantised && scales
             ? device_download(model->buffers[GPT2_WEIGHTS8], 0, quantised, count, err)
             : error_no_memory(err));
     TRY(device_download(model->buffers[GPT2_WEIGHT_SCALES], 0, scales,
                         scale_count * sizeof(*scales), err));
-    compare_weights(shape, weights, quantised, scales, &check);
+    compare_weights(shape, instance->weights, quantised, scales, &check);
     check_sink_report(sink, check, "a quantised weight or a scale is wrong");
     return STATUS_OK;
 }
@@ -168,18 +165,17 @@ enum status inference_check_head(struct inference_instance *instance, uint64_t r
     const struct gpt2_device *model = instance->gpt2.model;
     const uint64_t d = shape->width, vocabulary = shape->vocabulary;
     const double scale = (double)instance->input_scales[gpt2_int8_sites(shape) - 1];
-    int8_t *input = malloc(d), *weights = malloc(vocabulary * d);
-    float *scales = malloc(vocabulary * sizeof(*scales));
-    enum status status = input && weights && scales
-                             ? device_download(model->buffers[GPT2_INPUT8], row * d, input, d, err)
-                             : error_no_memory(err);
+    AUTO_FREE int8_t *input = malloc(d);
+    AUTO_FREE int8_t *weights = malloc(vocabulary * d);
+    AUTO_FREE float *scales = malloc(vocabulary * sizeof(*scales));
 
-    if (status == STATUS_OK)
-        status = device_download(model->buffers[GPT2_WEIGHTS8], 0, weights, vocabulary * d, err);
-    if (status == STATUS_OK)
-        status = device_download(model->buffers[GPT2_WEIGHT_SCALES], 0, scales,
-                                 vocabulary * sizeof(*scales), err);
-    for (uint64_t v = 0; v < vocabulary && status == STATUS_OK; v++) {
+    TRY(input && weights && scales
+            ? device_download(model->buffers[GPT2_INPUT8], row * d, input, d, err)
+            : error_no_memory(err));
+    TRY(device_download(model->buffers[GPT2_WEIGHTS8], 0, weights, vocabulary * d, err));
+    TRY(device_download(model->buffers[GPT2_WEIGHT_SCALES], 0, scales, vocabulary * sizeof(*scales),
+                        err));
+    for (uint64_t v = 0; v < vocabulary; v++) {
         int64_t sum = 0;
         double wanted, error;
 
@@ -194,10 +190,7 @@ enum status inference_check_head(struct inference_instance *instance, uint64_t r
     check->tolerance = GEMM_TOLERANCE;
     check->reason = "sums of integers are exact: what is left are four roundings of fp32";
     check->compared += vocabulary;
-    free(input);
-    free(weights);
-    free(scales);
-    return status;
+    return STATUS_OK;
 }
 
 /* ---- facts ---- */

@@ -36,31 +36,27 @@ void inference_compare_row(const float *got, const double *expected, uint64_t vo
     note_first_choice(findings, got, expected, vocabulary);
 }
 
-enum status inference_compare(struct inference_instance *instance, uint64_t sequence,
-                              uint64_t position, const double *expected, bool head,
-                              struct inference_findings *findings, struct error *err)
+struct check_output inference_logits(const struct inference_instance *instance, uint64_t rows)
 {
     const struct gpt2_device *model = instance->gpt2.model;
-    const uint64_t length = model->plan.length, vocabulary = model->plan.shape.vocabulary;
-    const uint64_t row = sequence * length + position;
-    AUTO_FREE float *got = malloc(vocabulary * sizeof(*got));
+    const struct tensor *handed = instance->handed;
+    const uint64_t vocabulary = model->plan.shape.vocabulary;
 
-    TRY(got ? gpt2_device_fetch(model, GPT2_LOGITS, row * gpt2_logits_stride(&model->plan),
-                                vocabulary, got, err)
-            : error_no_memory(err));
-    inference_compare_row(got, expected, vocabulary, sequence, position, position + 1 == length,
-                          findings);
-    if (head && model->plan.quantised)
-        TRY(inference_check_head(instance, row, got, &findings->head, err));
-    return STATUS_OK;
+    return (struct check_output){
+        .buffer = model->buffers[GPT2_LOGITS],
+        .data = handed ? handed->data : NULL,
+        .type = handed ? handed->type : gpt2_device_type(&model->plan, GPT2_LOGITS),
+        .rows = rows,
+        .columns = vocabulary,
+        .stride = handed ? vocabulary : gpt2_logits_stride(&model->plan),
+    };
 }
 
 enum status inference_take_weights(struct inference_instance *instance, struct error *err)
 {
     const struct gpt2_device *model = instance->gpt2.model;
     const uint64_t count = gpt2_array_length(&model->plan.shape);
-    float *weights;
-    enum status status = STATUS_OK;
+    AUTO_FREE float *weights = NULL;
 
     if (instance->weights)
         return STATUS_OK;
@@ -68,14 +64,12 @@ enum status inference_take_weights(struct inference_instance *instance, struct e
     if (!weights)
         return error_no_memory(err);
     if (model->buffers[GPT2_PARAMETERS] && instance->gpt2.base.work.precision == PRECISION_FP32)
-        status = gpt2_device_fetch(model, GPT2_PARAMETERS, 0, count, weights, err);
+        TRY(gpt2_device_fetch(model, GPT2_PARAMETERS, 0, count, weights, err));
     else
         gpt2_initialise(&model->plan.shape, instance->gpt2.base.work.seed, weights);
-    if (status == STATUS_OK)
-        instance->weights = weights;
-    else
-        free(weights);
-    return status;
+    instance->weights = weights;
+    weights = NULL;
+    return STATUS_OK;
 }
 
 /* What quantisation adds follows from the calibration; at 1 an output of zeros would pass. */

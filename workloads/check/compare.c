@@ -1,6 +1,7 @@
 #include "workloads/check/compare.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 void comparison_add(struct comparison *comparison, const float *got, const double *expected,
@@ -99,14 +100,30 @@ void check_sink_blocks(struct check_sink *sink, const char *output,
     check_sink_report(sink, check, detail);
 }
 
+void check_sink_put(struct check_sink *sink, const struct workload_check *check)
+{
+    if (sink->report)
+        sink->report(sink->context, check);
+}
+
+void check_sink_fail(struct check_sink *sink, const char *format, ...)
+{
+    va_list args;
+
+    if (sink->status != STATUS_OK)
+        return;
+    va_start(args, format);
+    sink->status = error_setv(&sink->failure, STATUS_CHECK_FAILED, format, args);
+    va_end(args);
+}
+
 void check_sink_report(struct check_sink *sink, struct workload_check check, const char *detail)
 {
     check.passed = check.error <= check.tolerance; /* false for a NaN */
-    sink->report(sink->context, &check);
-    if (!check.passed && sink->status == STATUS_OK)
-        sink->status =
-            error_set(sink->err, STATUS_CHECK_FAILED, "%s: %s %g is beyond the tolerance %g (%s)",
-                      check.output, check.metric, check.error, check.tolerance, detail);
+    check_sink_put(sink, &check);
+    if (!check.passed)
+        check_sink_fail(sink, "%s: %s %g is beyond the tolerance %g (%s)", check.output,
+                        check.metric, check.error, check.tolerance, detail);
 }
 
 void check_sink_compare(struct check_sink *sink, const char *output,

@@ -39,11 +39,17 @@ void block_finding_add(struct block_finding *finding, const char *name, const fl
 
 /* Where checks go, and what became of them. */
 struct check_sink {
-    workload_check_fn *report;
+    workload_check_fn *report; /* NULL: nobody is told */
     void *context;
-    enum status status; /* CHECK_FAILED after the first failure */
-    struct error *err;  /* its message */
+    enum status status;   /* CHECK_FAILED after the first failure */
+    struct error failure; /* its message */
 };
+
+/* Reports a check, `passed` among it. One that failed is to be followed by check_sink_fail. */
+void check_sink_put(struct check_sink *sink, const struct workload_check *check);
+/* What is wrong: which output, where, got and expected. The first counts. */
+void check_sink_fail(struct check_sink *sink, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* Reports a comparison by normalised_rms; a NaN fails. */
 void check_sink_compare(struct check_sink *sink, const char *output,

@@ -1,151 +1,128 @@
 #include "workloads/convolution/convolution.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "workloads/gemm/check.h"
 #include "workloads/kinds.h"
-#include "workloads/storage.h"
 
-static void free_layers(struct convolution_instance *instance)
+static const struct convolution_parameters *parameters_of(const struct products *products)
 {
-    for (size_t i = 0; i < instance->layer_count && instance->layers; i++)
-        gemm_arrays_free(instance->layers[i].arrays);
-    operations_destroy(instance->operations);
-    instance->operations = NULL;
+    return products->base.work.workload->parameters;
 }
 
-static void finish(struct workload_instance *base)
+struct convolution_shape convolution_shape_at(const struct products *products, size_t index)
 {
-    struct convolution_instance *instance = (struct convolution_instance *)base;
-
-    free_layers(instance);
-    convolution_portable_destroy(instance->portable);
-    free(instance->layers);
+    return convolution_shape_of(&parameters_of(products)->shapes[index],
+                                products->base.work.precision, products->operand_type,
+                                products->result_type, products->base.work.batch);
 }
 
-static enum status prepare_vendor(struct convolution_instance *instance, size_t index,
-                                  struct error *err)
+static void declare(struct products *products)
 {
-    const struct convolution_layer *layer = &instance->layers[index];
-    const struct operation_desc desc = {.kind = OPERATION_CONVOLUTION, .convolution = layer->shape};
-    const struct operand weights = {layer->arrays[GEMM_B].buffer, 0};
+    const struct convolution_parameters *parameters = parameters_of(products);
+    const enum precision precision = products->base.work.precision;
 
-    TRY(gemm_advise(instance->base.device, layer->shape.precision,
-                    operations_add(instance->operations, &desc, err), err));
-    return operation_set_weights(instance->operations->items[index].operation, &weights, err);
+    products->distribution = parameters->distribution;
+    products->count = parameters->shape_count;
+    products->operand_type = precision_dtype(precision);
+    products->result_type = parameters->result == GEMM_RESULT_SUM || precision == PRECISION_INT8
+                                ? gemm_sum_type(precision)
+                                : products->operand_type;
 }
 
-static enum status run_all(struct convolution_instance *instance, struct error *err)
+static void shape(struct products *products, size_t index)
 {
-    if (instance->base.work.framework)
-        return framework_run(instance->base.work.framework, 0, err);
-    for (size_t i = 0; i < instance->layer_count; i++) {
-        const struct convolution_layer *layer = &instance->layers[i];
-        const union operands operands = {
-            .convolution = {.input = {layer->arrays[GEMM_A].buffer, 0},
-                            .output = {layer->arrays[GEMM_C].buffer, 0}}};
+    const struct convolution_shape of = convolution_shape_at(products, index);
+    const uint64_t height = convolution_out_height(&of), width = convolution_out_width(&of);
+    const uint64_t channels = of.channels / of.groups;
+    struct product *product = &products->items[index];
 
-        TRY(instance->operations ? operations_run(instance->operations, i, &operands, err)
-                                 : convolution_portable_run(instance->portable, layer, err));
-    }
-    return STATUS_OK;
+    product->m = of.batch * height * width;
+    product->n = of.filters;
+    product->k = of.kernel_height * of.kernel_width * channels;
+    product->groups = of.groups;
+    product_array_set(products, index, GEMM_A, 4,
+                      (const uint64_t[]){of.batch, of.height, of.width, of.channels});
+    product_array_set(products, index, GEMM_B, 4,
+                      (const uint64_t[]){of.filters, of.kernel_height, of.kernel_width, channels});
+    product_array_set(products, index, GEMM_C, 4,
+                      (const uint64_t[]){of.batch, height, width, of.filters});
 }
 
-static void shape_layers(struct convolution_instance *instance)
+/* In the vendor implementation. */
+static enum status prepare_operation(struct products *products, size_t index, struct error *err)
 {
-    const struct gemm_names names = {{"input", "weights", "output"}, instance->layer_count};
+    struct operations *operations = ((struct convolution_instance *)products)->operations;
+    const struct operation_desc desc = {.kind = OPERATION_CONVOLUTION,
+                                        .convolution = convolution_shape_at(products, index)};
+    const struct operand weights = {products->items[index].arrays[GEMM_B].buffer, 0};
 
-    for (size_t i = 0; i < instance->layer_count; i++) {
-        struct convolution_layer *layer = &instance->layers[i];
-        const struct convolution_shape shape = convolution_shape_of(
-            &instance->parameters->shapes[i], instance->base.work.precision, instance->operand_type,
-            instance->result_type, instance->base.work.batch);
-
-        layer->shape = shape;
-        layer->out_height = convolution_out_height(&shape);
-        layer->out_width = convolution_out_width(&shape);
-        layer->arrays[GEMM_A].tensor =
-            gemm_tensor(&names, GEMM_A, i, shape.type, 4,
-                        (const uint64_t[]){shape.batch, shape.height, shape.width, shape.channels});
-        layer->arrays[GEMM_B].tensor =
-            gemm_tensor(&names, GEMM_B, i, shape.type, 4,
-                        (const uint64_t[]){shape.filters, shape.kernel_height, shape.kernel_width,
-                                           shape.channels / shape.groups});
-        layer->arrays[GEMM_C].tensor = gemm_tensor(
-            &names, GEMM_C, i, shape.result_type, 4,
-            (const uint64_t[]){shape.batch, layer->out_height, layer->out_width, shape.filters});
-        snprintf(layer->output_exact, sizeof(layer->output_exact), "%s.unrounded",
-                 layer->arrays[GEMM_C].tensor.name);
-    }
+    if (!operations)
+        return STATUS_OK;
+    TRY(gemm_advise(products->base.device, desc.convolution.precision,
+                    operations_add(operations, &desc, err), err));
+    return operation_set_weights(operations->items[index].operation, &weights, err);
 }
 
-enum status convolution_lay_out(struct workload_instance *base, struct error *err)
+static enum status run(struct products *products, size_t index, struct error *err)
 {
-    struct convolution_instance *instance = (struct convolution_instance *)base;
-    const struct workload_case *work = &base->work;
-    const struct convolution_parameters *parameters = work->workload->parameters;
+    struct convolution_instance *instance = (struct convolution_instance *)products;
+    const struct gemm_array *arrays = products->items[index].arrays;
+    const struct convolution_shape of = convolution_shape_at(products, index);
+    const union operands operands = {
+        .convolution = {.input = {arrays[GEMM_A].buffer, 0}, .output = {arrays[GEMM_C].buffer, 0}}};
 
-    instance->layers = calloc(parameters->shape_count, sizeof(*instance->layers));
-    if (!instance->layers)
-        return error_no_memory(err);
-    instance->parameters = parameters;
-    instance->layer_count = parameters->shape_count;
-    instance->operand_type = precision_dtype(work->precision);
-    instance->result_type =
-        parameters->result == GEMM_RESULT_SUM || work->precision == PRECISION_INT8
-            ? gemm_sum_type(work->precision)
-            : instance->operand_type;
-    shape_layers(instance);
-    return STATUS_OK;
+    return instance->operations ? operations_run(instance->operations, index, &operands, err)
+                                : convolution_portable_run(instance->portable, &of, arrays, err);
 }
+
+static const struct product_family family = {
+    .hooks = PRODUCTS_HANDOVER,
+    .names = {"input", "weights", "output"},
+    .declare = declare,
+    .shape = shape,
+    .prepare = prepare_operation,
+    .run = run,
+    .row = convolution_row,
+    .upload_row = convolution_upload_row,
+    .column = convolution_column,
+    .put_nodes = convolution_put_nodes,
+};
 
 static enum status create_operations(struct convolution_instance *instance, struct error *err)
 {
+    const struct workload_instance *base = &instance->products.base;
     json_auto_t *candidates = json_array();
 
-    return candidates ? operations_create(instance->base.device, &instance->base.work,
-                                          "convolution", candidates, &instance->operations, err)
+    operations_destroy(instance->operations);
+    instance->operations = NULL;
+    return candidates ? operations_create(base->device, &base->work, "convolution", candidates,
+                                          &instance->operations, err)
                       : error_no_memory(err);
 }
 
-/* Each runs once here, so that no compiler and no library's search runs in a timed window. */
 static enum status prepare(struct convolution_instance *instance, struct error *err)
 {
-    const struct gemm_outputs outputs = convolution_handover.outputs_of(&instance->base);
-    const bool own = !instance->base.work.framework;
+    struct products *products = &instance->products;
+    const struct workload_case *work = &products->base.work;
 
-    shape_layers(instance);
-    if (own && instance->base.work.implementation == IMPLEMENTATION_PORTABLE)
-        TRY(convolution_portable_create(instance->base.device, &instance->base.work,
-                                        instance->operand_type, instance->result_type,
-                                        &instance->portable, err));
-    else if (own)
-        TRY(create_operations(instance, err));
-    TRY(gemm_allocate(&outputs, err));
-    if (!own)
-        TRY(gemm_take_framework(&outputs, err));
-    for (size_t i = 0; i < instance->layer_count && instance->operations; i++)
-        TRY(prepare_vendor(instance, i, err));
-    TRY(run_all(instance, err));
-    TRY(device_synchronize(instance->base.device, err));
-    for (size_t i = 0; i < instance->layer_count; i++)
-        TRY(storage_poison_all(instance->layers[i].arrays[GEMM_C].buffer, instance->result_type,
-                               err));
-    return STATUS_OK;
+    if (!work->framework)
+        TRY(work->implementation == IMPLEMENTATION_PORTABLE
+                ? convolution_portable_create(products->base.device, work, products->operand_type,
+                                              products->result_type, &instance->portable, err)
+                : create_operations(instance, err));
+    return products_prepare(products, err);
 }
 
 /* Where a library keeps no i32, its sums of int8 come as f32, and the facts say so. */
 static enum status prepare_any(struct convolution_instance *instance, struct error *err)
 {
+    struct products *products = &instance->products;
     struct error refusal = ERROR_INIT;
     enum status status = prepare(instance, &refusal);
 
-    if (status == STATUS_UNSUPPORTED && !instance->base.work.framework &&
-        instance->base.work.implementation == IMPLEMENTATION_VENDOR &&
-        instance->result_type == DTYPE_I32) {
-        free_layers(instance);
-        instance->result_type = DTYPE_F32;
+    if (status == STATUS_UNSUPPORTED && !products->base.work.framework &&
+        products->base.work.implementation == IMPLEMENTATION_VENDOR &&
+        products->result_type == DTYPE_I32) {
+        products->result_type = DTYPE_F32;
+        products_shape(products);
         status = prepare(instance, NULL);
     }
     if (status != STATUS_OK && err)
@@ -165,17 +142,17 @@ static enum status init(struct workload_instance *base, struct error *err)
             "%s has no vendor convolution, so no vendor implementation: `assay devices -v` lists "
             "which libraries were tried",
             base->device->info.name);
-    TRY(convolution_lay_out(base, err));
+    TRY(products_lay_out(&instance->products, err));
     return prepare_any(instance, err);
 }
 
-enum status convolution_iterate(struct workload_instance *base, struct error *err)
+static void finish(struct workload_instance *base)
 {
     struct convolution_instance *instance = (struct convolution_instance *)base;
 
-    TRY(run_all(instance, err));
-    instance->unchecked++;
-    return STATUS_OK;
+    operations_destroy(instance->operations);
+    convolution_portable_destroy(instance->portable);
+    products_finish(&instance->products);
 }
 
 static size_t artifacts(struct workload_instance *base, struct module_artifact *ret,
@@ -199,9 +176,10 @@ static json_t *choices(struct workload_instance *base)
 
 static json_t *facts(struct workload_instance *base)
 {
-    if (base->work.framework)
-        return json_pack("{s:o}", "framework", workload_framework_json(&base->work));
-    return convolution_facts((const struct convolution_instance *)base);
+    const struct convolution_instance *instance = (const struct convolution_instance *)base;
+
+    return base->work.framework ? products_framework_facts(&instance->products)
+                                : convolution_facts(instance);
 }
 
 const struct workload_kind workload_convolution = {
@@ -212,14 +190,12 @@ const struct workload_kind workload_convolution = {
     .describe = convolution_describe,
     .instance_size = sizeof(struct convolution_instance),
     .init = init,
-    .iterate = convolution_iterate,
+    .iterate = products_iterate,
     .runs_frameworks = true,
-    .verify = convolution_verify,
-    .spot_check = convolution_spot_check,
-    .tolerance = gemm_tolerance,
+    .checks = &products_checks,
     .artifacts = artifacts,
     .choices = choices,
     .facts = facts,
-    .handover = &convolution_handover.hooks,
+    .handover = &family.hooks,
     .finish = finish,
 };

@@ -16,8 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "workloads/gemm/check.h"
-#include "workloads/gemm/gemm.h"
+#include "workloads/gemm/products.h"
 #include "workloads/ops/operations.h"
 #include "workloads/workload.h"
 
@@ -42,25 +41,12 @@ struct convolution_parameters {
     struct convolution_layer_shape shapes[];
 };
 
-/* One convolution on the device. */
-struct convolution_layer {
-    struct convolution_shape shape;
-    uint64_t out_height, out_width;
-    struct gemm_array arrays[GEMM_ARRAYS]; /* "input", "weights", "output", or "input[2]" ... */
-    char output_exact[GEMM_EXACT_MAX];
-};
-
 struct convolution_portable;
 
 struct convolution_instance {
-    struct workload_instance base;
-    const struct convolution_parameters *parameters;
-    enum dtype operand_type, result_type;
+    struct products products;
     struct convolution_portable *portable; /* NULL in the vendor implementation */
-    struct convolution_layer *layers;
-    size_t layer_count;
-    struct operations *operations; /* one a layer; NULL in the portable implementation */
-    uint64_t unchecked;            /* iterations since the outputs were poisoned */
+    struct operations *operations;         /* one a product; NULL in the portable implementation */
 };
 
 /* ---- declare.c ---- */
@@ -74,13 +60,19 @@ struct convolution_shape convolution_shape_of(const struct convolution_layer_sha
                                               enum precision precision, enum dtype type,
                                               enum dtype result_type, int64_t batch);
 
+/* What product `index` is, in the types that it has. */
+struct convolution_shape convolution_shape_at(const struct products *products, size_t index);
+
 /* ---- portable.c: our own text, with the tile of the GEMM, whose inner loop it has ---- */
+/* In `ret` also on failure. */
 enum status convolution_portable_create(struct device *device, const struct workload_case *work,
                                         enum dtype type, enum dtype result_type,
                                         struct convolution_portable **ret, struct error *err);
 void convolution_portable_destroy(struct convolution_portable *portable); /* takes NULL */
 enum status convolution_portable_run(struct convolution_portable *portable,
-                                     const struct convolution_layer *layer, struct error *err);
+                                     const struct convolution_shape *shape,
+                                     const struct gemm_array arrays[GEMM_ARRAYS],
+                                     struct error *err);
 size_t convolution_portable_artifacts(struct convolution_portable *portable,
                                       struct module_artifact *ret, size_t capacity);
 json_t *convolution_portable_choices(const struct convolution_portable *portable);
@@ -91,13 +83,11 @@ json_t *convolution_facts(const struct convolution_instance *instance);
 /* The candidates and tile of the portable implementation's choice, into `facts`. */
 void convolution_portable_facts(const struct convolution_portable *portable, json_t *facts);
 
-/* ---- convolution.c, verify.c ---- */
-extern const struct gemm_handover convolution_handover;
-enum status convolution_lay_out(struct workload_instance *base, struct error *err);
-enum status convolution_iterate(struct workload_instance *base, struct error *err);
-enum status convolution_verify(struct workload_instance *base, workload_check_fn *report,
-                               void *context, struct error *err);
-enum status convolution_spot_check(struct workload_instance *base, uint64_t secret,
-                                   workload_check_fn *report, void *context, struct error *err);
+/* ---- product.c: patches and filters, as the product that a convolution is ---- */
+void convolution_row(const struct product_check *check, uint64_t row, double *ret);
+enum status convolution_upload_row(const struct product_check *check, uint64_t row,
+                                   struct error *err);
+void convolution_column(const struct product_check *check, uint64_t column, double *ret);
+void convolution_put_nodes(const struct products *products, size_t index, struct text *graph);
 
 #endif

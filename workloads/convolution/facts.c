@@ -14,10 +14,9 @@ static struct operation_info portable_info(enum precision precision)
 }
 
 /* `prepared`: NULL in the portable implementation. */
-static json_t *entry_json(const struct convolution_layer *layer,
+static json_t *entry_json(const struct convolution_shape *shape,
                           const struct prepared_operation *prepared)
 {
-    const struct convolution_shape *shape = &layer->shape;
     const struct {
         const char *key;
         uint64_t value;
@@ -59,12 +58,16 @@ json_t *convolution_facts(const struct convolution_instance *instance)
 {
     json_t *list = json_array(), *facts;
 
-    for (size_t i = 0; i < instance->layer_count; i++)
+    for (size_t i = 0; i < instance->products.count; i++) {
+        const struct convolution_shape shape = convolution_shape_at(&instance->products, i);
+
         json_array_append_new(
-            list, entry_json(&instance->layers[i],
-                             instance->operations ? &instance->operations->items[i] : NULL));
+            list,
+            entry_json(&shape, instance->operations ? &instance->operations->items[i] : NULL));
+    }
     facts = json_pack("{s:o, s:o}", "gemm",
-                      gemm_summary_json(instance->base.work.implementation, list), "gemms", list);
+                      gemm_summary_json(instance->products.base.work.implementation, list), "gemms",
+                      list);
     if (facts && instance->portable)
         convolution_portable_facts(instance->portable, facts);
     else if (facts && json_array_size(instance->operations->candidates) > 0)

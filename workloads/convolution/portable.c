@@ -21,23 +21,15 @@ enum status convolution_portable_create(struct device *device, const struct work
     const struct gemm_types types = {type, type, result_type,
                                      type == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32};
     struct convolution_portable *portable = calloc(1, sizeof(*portable));
-    enum status status;
 
     if (!portable)
         return error_no_memory(err);
+    *ret = portable; /* the caller destroys it, also on failure */
     portable->device = device;
-    status = gemms_create(device, work, &portable->gemms, err);
-    if (status == STATUS_OK)
-        status = gemm_portable_check(portable->gemms, work->precision, &types, err);
-    if (status == STATUS_OK)
-        status = gemm_compile_texts(device, &portable->gemms->tile, &types, files, 3,
-                                    "workloads/kernels/convolution.h", &portable->module, err);
-    if (status != STATUS_OK) {
-        convolution_portable_destroy(portable);
-        return status;
-    }
-    *ret = portable;
-    return STATUS_OK;
+    TRY(gemms_create(device, work, &portable->gemms, err));
+    TRY(gemm_portable_check(portable->gemms, work->precision, &types, err));
+    return gemm_compile_texts(device, &portable->gemms->tile, &types, files, 3,
+                              "workloads/kernels/convolution.h", &portable->module, err);
 }
 
 void convolution_portable_destroy(struct convolution_portable *portable)
@@ -71,19 +63,21 @@ static uint32_t tiles(uint64_t count, uint32_t tile)
 }
 
 enum status convolution_portable_run(struct convolution_portable *portable,
-                                     const struct convolution_layer *layer, struct error *err)
+                                     const struct convolution_shape *shape,
+                                     const struct gemm_array arrays[GEMM_ARRAYS], struct error *err)
 {
-    const struct convolution_shape *shape = &layer->shape;
     const struct ops_tile *tile = &portable->gemms->tile;
     const uint64_t channels = shape->channels / shape->groups;
-    const uint64_t m = shape->batch * layer->out_height * layer->out_width;
+    const uint64_t out_height = convolution_out_height(shape),
+                   out_width = convolution_out_width(shape);
+    const uint64_t m = shape->batch * out_height * out_width;
     const uint64_t n = shape->filters / shape->groups;
     /* What lies side by side in the input: a row of the filter, or only one of its taps. */
     const bool gaps = shape->groups > 1 || shape->dilation_x > 1;
     const struct kernel_arg args[] = {
-        arg_buffer(layer->arrays[GEMM_A].buffer),
-        arg_buffer(layer->arrays[GEMM_B].buffer),
-        arg_buffer(layer->arrays[GEMM_C].buffer),
+        arg_buffer(arrays[GEMM_A].buffer),
+        arg_buffer(arrays[GEMM_B].buffer),
+        arg_buffer(arrays[GEMM_C].buffer),
         arg_u64(m),
         arg_u64(n),
         arg_u64(shape->kernel_height * shape->kernel_width * channels),
@@ -91,8 +85,8 @@ enum status convolution_portable_run(struct convolution_portable *portable,
         arg_u32(shape->channels),
         arg_u32(shape->height),
         arg_u32(shape->width),
-        arg_u32(layer->out_height),
-        arg_u32(layer->out_width),
+        arg_u32(out_height),
+        arg_u32(out_width),
         arg_u32(gaps ? channels : channels * shape->kernel_width),
         arg_u32(gaps ? shape->kernel_width : 1),
         arg_u32(shape->stride_y),

@@ -73,6 +73,8 @@ static void describe(const struct workload *workload, struct text *ret)
                        json_string_value(json_object_get(endpoint, "model")));
 }
 
+static const struct workload_checks checks = {.tolerance = tolerance};
+
 const struct workload_kind workload_endpoint = {
     .name = "endpoint",
     .summary = "a server that speaks the OpenAI API with streaming, here or elsewhere, under load",
@@ -81,5 +83,5 @@ const struct workload_kind workload_endpoint = {
     .describe = describe,
     .is_endpoint = true,
     .serves_tokens = true,
-    .tolerance = tolerance,
+    .checks = &checks,
 };

@@ -56,14 +56,15 @@ static void bound_nearest(struct gemm_bounds *bounds, double u, double k)
 
 static struct gemm_bounds bounds_of(const struct gemm_comparison *task)
 {
-    enum precision precision = task->check->precision;
-    const double k = (double)task->check->k;
+    const struct products *products = task->check.products;
+    enum precision precision = products->base.work.precision;
+    const double k = (double)task->check.product->k;
     struct gemm_bounds bounds = {
-        .result = element_unit_roundoff(task->check->result_type),
-        .underflow = element_underflow(task->check->result_type),
+        .result = element_unit_roundoff(products->result_type),
+        .underflow = element_underflow(products->result_type),
     };
 
-    if (task->check->implementation == IMPLEMENTATION_PORTABLE &&
+    if (products->base.work.implementation == IMPLEMENTATION_PORTABLE &&
         gemm_sum_type(precision) == DTYPE_F32)
         precision = PRECISION_FP32;
     switch (precision) {
@@ -111,7 +112,8 @@ uint64_t gemm_share(uint64_t work, uint64_t each, uint64_t least, uint64_t most)
 
 enum status gemm_comparison_prepare(struct gemm_comparison *task, struct error *err)
 {
-    const uint64_t elements = task->row_count * task->check->groups * task->check->k;
+    const struct product *product = task->check.product;
+    const uint64_t elements = task->row_count * product->groups * product->k;
 
     task->bounds = bounds_of(task);
     task->stored = calloc(elements, sizeof(double));
@@ -136,10 +138,11 @@ void gemm_comparison_finish(struct gemm_comparison *task)
 
 static enum status fetch(struct gemm_comparison *task, struct error *err)
 {
-    const struct gemm_check *check = task->check;
-    const enum dtype type = check->result_type;
-    const uint64_t count = task->column_count, width = check->groups * check->k;
-    const uint64_t bytes = check->n * dtype_bits(type) / 8;
+    const struct product_check *check = &task->check;
+    const struct product *product = check->product;
+    const enum dtype type = check->products->result_type;
+    const uint64_t count = task->column_count, width = product->groups * product->k;
+    const uint64_t bytes = product->n * dtype_bits(type) / 8;
     const double scale = gemm_scale(&check->a), unit = scale * scale;
     AUTO_FREE void *row = malloc(bytes);
 
@@ -151,10 +154,11 @@ static enum status fetch(struct gemm_comparison *task, struct error *err)
         if (check->c_host)
             memcpy(row, check->c_host + task->rows[i] * bytes, bytes);
         else
-            TRY(device_download(check->c, task->rows[i] * bytes, row, bytes, err));
+            TRY(device_download(product->arrays[GEMM_C].buffer, task->rows[i] * bytes, row, bytes,
+                                err));
         for (uint64_t j = 0; j < count; j++)
             task->got[i * count + j] = element_decode(type, row, task->columns[j]) * unit;
-        check->row(check, task->rows[i], exact);
+        check->products->family->row(check, task->rows[i], exact);
         for (uint64_t p = 0; p < width; p++)
             stored[p] = gemm_stored(&check->a, exact[p]);
     }
@@ -214,8 +218,9 @@ static double bound_of(const struct gemm_bounds *bounds, const struct sums *sums
 static struct gemm_outcome compare_column(const struct gemm_comparison *task, uint64_t index,
                                           const double *b, const double *b_exact)
 {
-    const uint64_t k = task->check->k, groups = task->check->groups, j = task->columns[index];
-    const uint64_t group = j / (task->check->n / groups) * k;
+    const struct product *product = task->check.product;
+    const uint64_t k = product->k, groups = product->groups, j = task->columns[index];
+    const uint64_t group = j / (product->n / groups) * k;
     struct gemm_outcome outcome = {.worst = -1.0};
 
     for (uint64_t i = 0; i < task->row_count; i++) {
@@ -239,8 +244,8 @@ static struct gemm_outcome compare_column(const struct gemm_comparison *task, ui
 
 static enum status compare(const struct gemm_comparison *task, struct error *err)
 {
-    const struct gemm_check *check = task->check;
-    const uint64_t k = check->k;
+    const struct product_check *check = &task->check;
+    const uint64_t k = check->product->k;
     bool failed = false;
 
 #pragma omp parallel
@@ -255,7 +260,7 @@ static enum status compare(const struct gemm_comparison *task, struct error *err
         for (uint64_t i = 0; i < task->column_count; i++) {
             if (!b)
                 continue;
-            check->column(check, task->columns[i], b + k);
+            check->products->family->column(check, task->columns[i], b + k);
             for (uint64_t p = 0; p < k; p++)
                 b[p] = gemm_stored(&check->b, b[k + p]);
             task->outcomes[i] = compare_column(task, i, b, b + k);
@@ -300,11 +305,11 @@ struct workload_check gemm_answer(const struct gemm_comparison *task,
                                   const struct gemm_outcome *all)
 {
     return (struct workload_check){
-        .output = task->check->output,
+        .output = task->check.product->arrays[GEMM_C].tensor.name,
         .error = gemm_reportable(all->worst),
         .tolerance = 1.0,
         .metric = "max_of_bound",
-        .reason = task->check->precision == PRECISION_INT8
+        .reason = task->check.products->base.work.precision == PRECISION_INT8
                       ? "sums of integers are exact"
                       : "bound of a sum of k products of random sign in any order, and of rounding "
                         "it to C",
@@ -313,16 +318,19 @@ struct workload_check gemm_answer(const struct gemm_comparison *task,
     };
 }
 
-enum status gemm_judge(const struct gemm_comparison *task, const struct gemm_outcome *all,
-                       const struct workload_check *answer, struct error *err)
+void gemm_judge(const struct gemm_comparison *task, const struct gemm_outcome *all,
+                struct check_sink *sink)
 {
-    if (answer->passed)
-        return STATUS_OK;
-    return error_set(err, STATUS_CHECK_FAILED,
-                     "%s in %s: output %s[%llu, %llu]: got %.9g%s, expected %.9g: the error is "
-                     "%.3g times its bound (%s)",
-                     task->check->subject, precision_name(task->check->precision), answer->output,
-                     (unsigned long long)all->row, (unsigned long long)all->column, all->got,
-                     isnan(all->got) ? " (never written?)" : "", all->expected, all->worst,
-                     answer->reason);
+    const struct workload_instance *base = &task->check.products->base;
+    const struct workload_check answer = gemm_answer(task, all);
+
+    check_sink_put(sink, &answer);
+    if (!answer.passed)
+        check_sink_fail(sink,
+                        "%s in %s: output %s[%llu, %llu]: got %.9g%s, expected %.9g: the error is "
+                        "%.3g times its bound (%s)",
+                        base->kind->name, precision_name(base->work.precision), answer.output,
+                        (unsigned long long)all->row, (unsigned long long)all->column, all->got,
+                        isnan(all->got) ? " (never written?)" : "", all->expected, all->worst,
+                        answer.reason);
 }

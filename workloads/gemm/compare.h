@@ -5,7 +5,7 @@
 #ifndef ASSAY_WORKLOADS_GEMM_COMPARE_H
 #define ASSAY_WORKLOADS_GEMM_COMPARE_H
 
-#include "workloads/gemm/check.h"
+#include "workloads/gemm/products.h"
 
 struct gemm_bounds {
     double any;       /* of the sums, in sum |a b| */
@@ -26,7 +26,7 @@ struct gemm_outcome {
 
 /* What is checked of one product. */
 struct gemm_comparison {
-    const struct gemm_check *check;
+    struct product_check check;
     struct gemm_bounds bounds;
     uint64_t *rows, *columns; /* their numbers, ascending */
     uint64_t row_count, column_count;
@@ -55,8 +55,8 @@ double gemm_reportable(double error);
 /* The answer to the first question; its text is borrowed. */
 struct workload_check gemm_answer(const struct gemm_comparison *task,
                                   const struct gemm_outcome *all);
-/* CHECK_FAILED, naming the worst element, where the answer is not `passed`. */
-enum status gemm_judge(const struct gemm_comparison *task, const struct gemm_outcome *all,
-                       const struct workload_check *answer, struct error *err);
+/* Reports the answer; fails, naming the worst element, where it is not `passed`. */
+void gemm_judge(const struct gemm_comparison *task, const struct gemm_outcome *all,
+                struct check_sink *sink);
 
 #endif

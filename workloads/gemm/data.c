@@ -1,11 +1,10 @@
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/core/random.h"
 #include "harness/core/cleanup.h"
-#include "workloads/gemm/check.h"
+#include "workloads/gemm/gemm.h"
 #include "workloads/data/element.h"
 
 #define PI 3.14159265358979323846
@@ -75,44 +74,4 @@ enum status gemm_upload(const struct gemm_data *data, enum gemm_input operand, u
         TRY(device_upload(buffer, begin * element_bytes, bytes, part * element_bytes, err));
     }
     return STATUS_OK;
-}
-
-struct tensor gemm_tensor(const struct gemm_names *names, size_t array, size_t layer,
-                          enum dtype type, size_t rank, const uint64_t *shape)
-{
-    char name[TENSOR_NAME_MAX];
-
-    if (names->layers == 1)
-        snprintf(name, sizeof(name), "%s", names->names[array]);
-    else
-        snprintf(name, sizeof(name), "%s[%zu]", names->names[array], layer);
-    return tensor_new(name, type, rank, shape);
-}
-
-enum status gemm_allocate(const struct gemm_outputs *outputs, struct error *err)
-{
-    for (size_t i = 0; i < outputs->count; i++) {
-        const struct gemm_check check = outputs->check_of(outputs->base, i);
-        struct gemm_array *arrays = outputs->arrays_of(outputs->base, i);
-
-        for (size_t j = 0; j < GEMM_ARRAYS; j++)
-            if (j != GEMM_B || !outputs->base->work.framework)
-                TRY(device_buffer_alloc(outputs->base->device, arrays[j].tensor.bytes,
-                                        j == GEMM_C ? BUFFER_READ_WRITE : BUFFER_READ_ONLY,
-                                        &arrays[j].buffer, err));
-        TRY(gemm_upload(&check.a, GEMM_A, 0, tensor_elements(&arrays[GEMM_A].tensor),
-                        arrays[GEMM_A].buffer, err));
-        if (arrays[GEMM_B].buffer)
-            TRY(gemm_upload(&check.b, GEMM_B, 0, tensor_elements(&arrays[GEMM_B].tensor),
-                            arrays[GEMM_B].buffer, err));
-    }
-    return STATUS_OK;
-}
-
-void gemm_arrays_free(struct gemm_array arrays[GEMM_ARRAYS])
-{
-    for (size_t i = 0; i < GEMM_ARRAYS; i++) {
-        device_buffer_free(arrays[i].buffer);
-        arrays[i].buffer = NULL;
-    }
 }

@@ -1,15 +1,15 @@
 /* Products by a framework: a model in which B is a constant, run on the arrays of A and C. */
 #include <stdlib.h>
 
-#include "workloads/gemm/check.h"
 #include "harness/core/cleanup.h"
+#include "workloads/gemm/products.h"
 #include "workloads/onnx/write.h"
 
-static enum status put_layer(const struct gemm_outputs *outputs, size_t index, struct text *graph,
-                             struct error *err)
+static enum status put_product(const struct products *products, size_t index, struct text *graph,
+                               struct error *err)
 {
-    const struct gemm_check check = outputs->check_of(outputs->base, index);
-    const struct gemm_array *arrays = outputs->arrays_of(outputs->base, index);
+    const struct product_check check = product_check_of(products, index, NULL);
+    const struct gemm_array *arrays = products->items[index].arrays;
     const struct tensor *a = &arrays[GEMM_A].tensor, *c = &arrays[GEMM_C].tensor;
     struct tensor b = arrays[GEMM_B].tensor;
 
@@ -26,7 +26,7 @@ static enum status put_layer(const struct gemm_outputs *outputs, size_t index, s
     free(b.data);
     onnx_put_input(graph, a->name, a->type, a->rank, a->shape);
     onnx_put_output(graph, c->name, c->type, c->rank, c->shape);
-    outputs->put_nodes(outputs->base, index, graph);
+    products->family->put_nodes(products, index, graph);
     return STATUS_OK;
 }
 
@@ -42,31 +42,29 @@ static struct framework_array bind(const struct gemm_array *array)
     return ret;
 }
 
-enum status gemm_take_framework(const struct gemm_outputs *outputs, struct error *err)
+enum status products_take_framework(struct products *products, struct error *err)
 {
-    struct workload_instance *base = outputs->base;
+    const struct workload_instance *base = &products->base;
     struct framework_array inputs[FRAMEWORK_ARRAYS_MAX], results[FRAMEWORK_ARRAYS_MAX];
     struct framework_model wanted = workload_framework_model(base);
     CLEANUP(text_finish) struct text graph = {0}, file = {0};
     uint64_t bytes = 0;
 
-    for (size_t i = 0; i < outputs->count; i++)
-        bytes += outputs->arrays_of(base, i)[GEMM_B].tensor.bytes;
+    for (size_t i = 0; i < products->count; i++)
+        bytes += products->items[i].arrays[GEMM_B].tensor.bytes;
     TRY(onnx_write_check(bytes, err));
     text_init(&graph);
     text_init(&file);
-    for (size_t i = 0; i < outputs->count; i++) {
-        const struct gemm_array *arrays = outputs->arrays_of(base, i);
-
-        inputs[i] = bind(&arrays[GEMM_A]);
-        results[i] = bind(&arrays[GEMM_C]);
-        TRY(put_layer(outputs, i, &graph, err));
+    for (size_t i = 0; i < products->count; i++) {
+        inputs[i] = bind(&products->items[i].arrays[GEMM_A]);
+        results[i] = bind(&products->items[i].arrays[GEMM_C]);
+        TRY(put_product(products, i, &graph, err));
     }
     TRY(onnx_write(&graph, base->kind->name, &file, err));
     wanted.onnx = file.data;
     wanted.length = file.length;
     wanted.inputs = inputs;
     wanted.outputs = results;
-    wanted.input_count = wanted.output_count = outputs->count;
+    wanted.input_count = wanted.output_count = products->count;
     return framework_prepare(base->work.framework, &wanted, err);
 }

@@ -1,102 +1,113 @@
 #include "workloads/gemm/gemm.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
-#include "workloads/gemm/check.h"
+#include "workloads/gemm/products.h"
 #include "workloads/kinds.h"
-#include "workloads/data/element.h"
-#include "workloads/storage.h"
+#include "workloads/onnx/write.h"
 
-static void free_layers(struct gemm_instance *instance)
+static const struct gemm_parameters *parameters_of(const struct products *products)
 {
-    for (size_t i = 0; i < instance->layer_count && instance->layers; i++)
-        gemm_arrays_free(instance->layers[i].arrays);
+    return products->base.work.workload->parameters;
 }
 
-static void finish(struct workload_instance *base)
+static void declare(struct products *products)
 {
-    struct gemm_instance *instance = (struct gemm_instance *)base;
+    const struct gemm_parameters *parameters = parameters_of(products);
 
-    gemms_destroy(instance->gemms);
-    free_layers(instance);
-    free(instance->layers);
+    products->distribution = parameters->distribution;
+    products->count = parameters->shape_count;
+    products->operand_type = precision_dtype(products->base.work.precision);
+    products->result_type = gemm_result_type(parameters, products->base.work.precision);
 }
 
-static enum status run_layer(struct gemm_instance *instance, const struct gemm_layer *layer,
-                             struct error *err)
+static void shape(struct products *products, size_t index)
 {
-    const bool transposed = instance->parameters->weights == GEMM_TRANSPOSED;
+    const bool plain = parameters_of(products)->weights == GEMM_PLAIN;
+    const struct gemm_size *size = &parameters_of(products)->shapes[index];
+    const uint64_t m = (uint64_t)size->m * (uint64_t)products->base.work.batch;
+    const uint64_t n = (uint64_t)size->n, k = (uint64_t)size->k;
+    struct product *product = &products->items[index];
+
+    product->m = m;
+    product->n = n;
+    product->k = k;
+    product->groups = 1;
+    product_array_set(products, index, GEMM_A, 2, (const uint64_t[]){m, k});
+    product_array_set(products, index, GEMM_B, 2, (const uint64_t[]){plain ? k : n, plain ? n : k});
+    product_array_set(products, index, GEMM_C, 2, (const uint64_t[]){m, n});
+}
+
+static enum status run(struct products *products, size_t index, struct error *err)
+{
+    const struct product *product = &products->items[index];
+    const bool transposed = parameters_of(products)->weights == GEMM_TRANSPOSED;
     const struct op_gemm gemm = {
-        .m = layer->m,
-        .n = layer->n,
-        .k = layer->k,
-        .a = {.at = {layer->arrays[GEMM_A].buffer, 0},
-              .type = instance->operand_type,
-              .stride = layer->k},
-        .b = {.at = {layer->arrays[GEMM_B].buffer, 0},
-              .type = instance->operand_type,
-              .stride = transposed ? layer->k : layer->n,
+        .m = product->m,
+        .n = product->n,
+        .k = product->k,
+        .a = {.at = {product->arrays[GEMM_A].buffer, 0},
+              .type = products->operand_type,
+              .stride = product->k},
+        .b = {.at = {product->arrays[GEMM_B].buffer, 0},
+              .type = products->operand_type,
+              .stride = transposed ? product->k : product->n,
               .transpose = transposed},
-        .c = {.at = {layer->arrays[GEMM_C].buffer, 0},
-              .type = instance->result_type,
-              .stride = layer->n},
+        .c = {.at = {product->arrays[GEMM_C].buffer, 0},
+              .type = products->result_type,
+              .stride = product->n},
     };
 
-    return gemms_run(instance->gemms, &gemm, err);
+    return gemms_run(((struct gemm_instance *)products)->gemms, &gemm, err);
 }
 
-static enum status run_all(struct gemm_instance *instance, struct error *err)
+static void row(const struct product_check *check, uint64_t row, double *ret)
 {
-    if (instance->base.work.framework)
-        return framework_run(instance->base.work.framework, 0, err);
-    for (size_t i = 0; i < instance->layer_count; i++)
-        TRY(run_layer(instance, &instance->layers[i], err));
-    return STATUS_OK;
+    const uint64_t k = check->product->k;
+
+    for (uint64_t p = 0; p < k; p++)
+        ret[p] = gemm_exact(&check->a, GEMM_A, row * k + p);
 }
 
-static void shape_layers(struct gemm_instance *instance)
+static enum status upload_row(const struct product_check *check, uint64_t row, struct error *err)
 {
-    const bool plain = instance->parameters->weights == GEMM_PLAIN;
-    const struct gemm_names names = {{"a", "b", "c"}, instance->layer_count};
+    const uint64_t k = check->product->k;
 
-    for (size_t i = 0; i < instance->layer_count; i++) {
-        struct gemm_layer *layer = &instance->layers[i];
-        const struct gemm_size *size = &instance->parameters->shapes[i];
-        const uint64_t m = (uint64_t)size->m * (uint64_t)instance->base.work.batch;
-        const uint64_t n = (uint64_t)size->n, k = (uint64_t)size->k;
-        const enum dtype type = instance->operand_type;
-
-        layer->m = m;
-        layer->n = n;
-        layer->k = k;
-        layer->arrays[GEMM_A].tensor =
-            gemm_tensor(&names, GEMM_A, i, type, 2, (const uint64_t[]){m, k});
-        layer->arrays[GEMM_B].tensor = gemm_tensor(
-            &names, GEMM_B, i, type, 2, (const uint64_t[]){plain ? k : n, plain ? n : k});
-        layer->arrays[GEMM_C].tensor =
-            gemm_tensor(&names, GEMM_C, i, instance->result_type, 2, (const uint64_t[]){m, n});
-        snprintf(layer->output_exact, sizeof(layer->output_exact), "%s.unrounded",
-                 layer->arrays[GEMM_C].tensor.name);
-    }
+    return gemm_upload(&check->a, GEMM_A, row * k, k, check->product->arrays[GEMM_A].buffer, err);
 }
 
-/* Everything that a GEMM needs is prepared here: each runs once, and then none may be new. */
-static enum status prepare(struct gemm_instance *instance, struct error *err)
+static void column(const struct product_check *check, uint64_t column, double *ret)
 {
-    const struct gemm_outputs outputs = gemm_handover.outputs_of(&instance->base);
+    const uint64_t k = check->product->k, n = check->product->n;
+    const bool plain = parameters_of(check->products)->weights == GEMM_PLAIN;
 
-    shape_layers(instance);
-    TRY(gemm_allocate(&outputs, err));
-    if (instance->base.work.framework)
-        TRY(gemm_take_framework(&outputs, err));
-    TRY(run_all(instance, err));
-    TRY(device_synchronize(instance->base.device, err));
-    for (size_t i = 0; i < instance->layer_count; i++)
-        TRY(storage_poison_all(instance->layers[i].arrays[GEMM_C].buffer, instance->result_type,
-                               err));
-    return STATUS_OK;
+    for (uint64_t p = 0; p < k; p++)
+        ret[p] = gemm_exact(&check->b, GEMM_B, plain ? p * n + column : column * k + p);
 }
+
+static void put_nodes(const struct products *products, size_t index, struct text *graph)
+{
+    const struct gemm_array *arrays = products->items[index].arrays;
+    const struct onnx_setting attributes[] = {
+        {"transB", ONNX_WHOLE, .i = parameters_of(products)->weights == GEMM_TRANSPOSED}, {0}};
+    char inputs[2 * TENSOR_NAME_MAX];
+
+    snprintf(inputs, sizeof(inputs), "%s %s", arrays[GEMM_A].tensor.name,
+             arrays[GEMM_B].tensor.name);
+    onnx_put_node(graph, "Gemm", inputs, arrays[GEMM_C].tensor.name, attributes);
+}
+
+static const struct product_family family = {
+    .hooks = PRODUCTS_HANDOVER,
+    .names = {"a", "b", "c"},
+    .declare = declare,
+    .shape = shape,
+    .run = run,
+    .row = row,
+    .upload_row = upload_row,
+    .column = column,
+    .put_nodes = put_nodes,
+};
 
 /* AMD's fp8 before CDNA 4 is another type of the same precision: where OCP's is refused, it is
  * next. */
@@ -107,42 +118,23 @@ static enum dtype other_type(enum dtype type)
                                 : DTYPE_COUNT;
 }
 
-static enum status prepare_any(struct gemm_instance *instance, struct error *err)
+static enum status prepare_any(struct products *products, struct error *err)
 {
-    const enum dtype other = other_type(instance->operand_type);
+    const enum dtype first = products->operand_type, other = other_type(first);
     struct error refusal = ERROR_INIT;
-    enum status status = prepare(instance, &refusal);
+    enum status status = products_prepare(products, &refusal);
 
     if (status == STATUS_UNSUPPORTED && other != DTYPE_COUNT &&
-        instance->base.work.implementation == IMPLEMENTATION_VENDOR) {
-        const enum dtype first = instance->operand_type;
-
-        free_layers(instance);
-        instance->operand_type = other;
-        status = prepare(instance, NULL);
+        products->base.work.implementation == IMPLEMENTATION_VENDOR) {
+        products->operand_type = other;
+        products_shape(products);
+        status = products_prepare(products, NULL);
         if (status != STATUS_OK)
-            instance->operand_type = first;
+            products->operand_type = first;
     }
     if (status != STATUS_OK && err)
         *err = refusal;
     return status;
-}
-
-enum status gemm_lay_out(struct workload_instance *base, struct error *err)
-{
-    struct gemm_instance *instance = (struct gemm_instance *)base;
-    const struct workload_case *work = &base->work;
-    const struct gemm_parameters *parameters = work->workload->parameters;
-
-    instance->parameters = parameters;
-    instance->operand_type = precision_dtype(work->precision);
-    instance->result_type = gemm_result_type(parameters, work->precision);
-    instance->layers = calloc(parameters->shape_count, sizeof(*instance->layers));
-    if (!instance->layers)
-        return error_no_memory(err);
-    instance->layer_count = parameters->shape_count;
-    shape_layers(instance);
-    return STATUS_OK;
 }
 
 static enum status init(struct workload_instance *base, struct error *err)
@@ -150,21 +142,12 @@ static enum status init(struct workload_instance *base, struct error *err)
     const struct workload_case *work = &base->work;
     struct gemm_instance *instance = (struct gemm_instance *)base;
 
-    TRY(gemm_lay_out(base, err));
+    TRY(products_lay_out(&instance->products, err));
     if (work->framework)
-        return prepare(instance, err);
+        return products_prepare(&instance->products, err);
     TRY(gemms_create(base->device, work, &instance->gemms, err));
-    TRY(prepare_any(instance, err));
+    TRY(prepare_any(&instance->products, err));
     gemms_seal(instance->gemms);
-    return STATUS_OK;
-}
-
-enum status gemm_iterate(struct workload_instance *base, struct error *err)
-{
-    struct gemm_instance *instance = (struct gemm_instance *)base;
-
-    TRY(run_all(instance, err));
-    instance->unchecked++;
     return STATUS_OK;
 }
 
@@ -185,9 +168,18 @@ static json_t *choices(struct workload_instance *base)
 
 static json_t *facts(struct workload_instance *base)
 {
-    if (base->work.framework)
-        return json_pack("{s:o}", "framework", workload_framework_json(&base->work));
-    return gemms_facts(((struct gemm_instance *)base)->gemms);
+    const struct gemm_instance *instance = (const struct gemm_instance *)base;
+
+    return base->work.framework ? products_framework_facts(&instance->products)
+                                : gemms_facts(instance->gemms);
+}
+
+static void finish(struct workload_instance *base)
+{
+    struct gemm_instance *instance = (struct gemm_instance *)base;
+
+    gemms_destroy(instance->gemms);
+    products_finish(&instance->products);
 }
 
 const struct workload_kind workload_gemm = {
@@ -198,14 +190,12 @@ const struct workload_kind workload_gemm = {
     .describe = gemm_describe,
     .instance_size = sizeof(struct gemm_instance),
     .init = init,
-    .iterate = gemm_iterate,
+    .iterate = products_iterate,
     .runs_frameworks = true,
-    .verify = gemm_verify,
-    .spot_check = gemm_spot_check,
-    .tolerance = gemm_tolerance,
+    .checks = &products_checks,
     .artifacts = artifacts,
     .choices = choices,
     .facts = facts,
-    .handover = &gemm_handover.hooks,
+    .handover = &family.hooks,
     .finish = finish,
 };

@@ -19,7 +19,6 @@
 #define GEMM_SIDE_MAX ((int64_t)1 << 24)     /* of m, n and k */
 #define GEMM_ELEMENTS_MAX ((int64_t)1 << 40) /* of one matrix */
 #define GEMM_NORMAL_RANGE 4.0                /* int8: what becomes 127 */
-#define GEMM_EXACT_MAX (TENSOR_NAME_MAX + sizeof(".unrounded"))
 
 enum gemm_distribution { GEMM_NORMAL, GEMM_UNIFORM };
 enum gemm_weights { GEMM_TRANSPOSED, GEMM_PLAIN };
@@ -38,10 +37,9 @@ struct gemm_parameters {
     struct gemm_size shapes[];
 };
 
-enum gemm_input { GEMM_A, GEMM_B };
-enum { GEMM_C = GEMM_B + 1, GEMM_ARRAYS };
+enum gemm_input { GEMM_A, GEMM_B, GEMM_C, GEMM_ARRAYS };
 
-/* An array of a layer: its name, type and shape, and where a device has it (NULL: nowhere). */
+/* An array of a product: its name, type and shape, and where a device has it (NULL: nowhere). */
 struct gemm_array {
     struct tensor tensor;
     struct buffer *buffer;
@@ -53,23 +51,6 @@ struct gemm_data {
     uint64_t shape; /* its number */
     enum gemm_distribution distribution;
     enum dtype type;
-};
-
-/* One shape on the device. */
-struct gemm_layer {
-    uint64_t m, n, k;                      /* m times batch */
-    struct gemm_array arrays[GEMM_ARRAYS]; /* "a", "b", "c", or "a[2]" ... */
-    char output_exact[GEMM_EXACT_MAX];
-};
-
-struct gemm_instance {
-    struct workload_instance base;
-    struct gemms *gemms;
-    const struct gemm_parameters *parameters;
-    enum dtype operand_type, result_type;
-    struct gemm_layer *layers;
-    size_t layer_count;
-    uint64_t unchecked; /* iterations since the outputs were poisoned */
 };
 
 /* ---- declare.c ---- */
@@ -92,13 +73,5 @@ void gemm_fill(const struct tensor *tensor, const struct gemm_data *data, enum g
 /* Uploads `count` elements from element `first` on to where they are stored. */
 enum status gemm_upload(const struct gemm_data *data, enum gemm_input operand, uint64_t first,
                         uint64_t count, struct buffer *buffer, struct error *err);
-
-/* ---- gemm.c, verify.c ---- */
-enum status gemm_lay_out(struct workload_instance *base, struct error *err);
-enum status gemm_iterate(struct workload_instance *base, struct error *err);
-enum status gemm_verify(struct workload_instance *base, workload_check_fn *report, void *context,
-                        struct error *err);
-enum status gemm_spot_check(struct workload_instance *base, uint64_t secret,
-                            workload_check_fn *report, void *context, struct error *err);
 
 #endif

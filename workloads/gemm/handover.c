@@ -1,92 +1,65 @@
 /* Products by another program: operands in a file, the outputs against the fp64 reference. */
 #include <stdlib.h>
 
-#include "harness/core/random.h"
-#include "workloads/gemm/check.h"
+#include "harness/core/cleanup.h"
+#include "workloads/gemm/products.h"
 
-/* Of A: other inputs are another A, while B stays, as in a spot check. */
-static uint64_t seed_of(const struct workload_case *work, const uint64_t *secret)
+static void drop(struct products **products)
 {
-    return secret ? work->seed ^ random_at(*secret, 0, 0) : work->seed;
+    workload_instance_destroy((struct workload_instance *)*products);
 }
 
-static enum status lay_out(const struct workload_case *work, struct gemm_outputs *ret,
+/* An instance of the case without a device. */
+static enum status lay_out(const struct workload_case *work, struct products **ret,
                            struct error *err)
 {
-    const struct workload_kind *kind = work->workload->kind;
-    const struct gemm_handover *own = (const struct gemm_handover *)kind->handover;
-    struct workload_instance *base = calloc(1, kind->instance_size);
-    enum status status;
-
-    if (!base)
+    *ret = calloc(1, work->workload->kind->instance_size);
+    if (!*ret)
         return error_no_memory(err);
-    base->kind = kind;
-    base->work = *work;
-    status = own->lay_out(base, err);
-    if (status == STATUS_OK)
-        *ret = own->outputs_of(base);
-    else
-        workload_instance_destroy(base);
-    return status;
+    (*ret)->base = (struct workload_instance){.kind = work->workload->kind, .work = *work};
+    return products_lay_out(*ret, err);
 }
 
-enum status gemm_hand_over(const struct workload_case *work, bool inputs_only,
-                           const uint64_t *secret, const char *path, struct error *err)
+enum status products_hand_over(const struct workload_case *work, bool inputs_only,
+                               const uint64_t *secret, const char *path, struct error *err)
 {
-    struct gemm_outputs outputs;
-    struct tensors file = {0};
-    struct tensor *items = NULL;
+    CLEANUP(drop) struct products *products = NULL;
+    CLEANUP(tensors_close) struct tensors file = {0};
+    AUTO_FREE struct tensor *items = NULL;
     size_t count, all;
-    enum status status = lay_out(work, &outputs, err);
 
-    if (status != STATUS_OK)
-        return status;
-    count = outputs.count;
+    TRY(lay_out(work, &products, err));
+    count = products->count;
     all = inputs_only ? count : 2 * count;
     items = calloc(all, sizeof(*items));
     if (!items)
-        status = error_no_memory(err);
-    for (size_t i = 0; i < all && status == STATUS_OK; i++)
-        items[i] = outputs.arrays_of(outputs.base, i % count)[i < count ? GEMM_A : GEMM_B].tensor;
-    if (status == STATUS_OK)
-        status = tensors_create(path, items, all, &file, err);
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-        struct gemm_check check = outputs.check_of(outputs.base, i);
+        return error_no_memory(err);
+    for (size_t i = 0; i < all; i++)
+        items[i] = products->items[i % count].arrays[i < count ? GEMM_A : GEMM_B].tensor;
+    TRY(tensors_create(path, items, all, &file, err));
+    for (size_t i = 0; i < all; i++) {
+        const struct product_check check = product_check_of(products, i % count, secret);
 
-        if (!inputs_only)
-            gemm_fill(&file.items[count + i], &check.b, GEMM_B);
-        check.a.seed = seed_of(work, secret);
-        gemm_fill(&file.items[i], &check.a, GEMM_A);
+        gemm_fill(&file.items[i], i < count ? &check.a : &check.b, i < count ? GEMM_A : GEMM_B);
     }
-    tensors_close(&file);
-    free(items);
-    workload_instance_destroy(outputs.base);
-    return status;
+    return STATUS_OK;
 }
 
-enum status gemm_judge_outputs(const struct workload_case *work, const uint64_t *secret,
-                               const struct tensors *handed, int64_t iteration, bool whole,
-                               workload_check_fn *report, void *context, struct error *err)
+/* The reference costs the same whatever the size, so all outputs are looked at as a whole. */
+enum status products_judge(const struct workload_handed *handed, struct check_sink *sink,
+                           struct error *err)
 {
-    struct gemm_outputs outputs;
-    enum status status = lay_out(work, &outputs, err);
+    CLEANUP(drop) struct products *products = NULL;
 
-    (void)iteration;
-    (void)whole; /* the reference costs the same whatever the size */
-    if (status != STATUS_OK)
-        return status;
-    for (size_t i = 0; i < outputs.count && status == STATUS_OK; i++) {
-        const struct tensor *mine = &outputs.arrays_of(outputs.base, i)[GEMM_C].tensor, *theirs;
-        struct gemm_check check = outputs.check_of(outputs.base, i);
+    TRY(lay_out(handed->work, &products, err));
+    for (size_t i = 0; i < products->count; i++) {
+        const struct tensor *mine = &products->items[i].arrays[GEMM_C].tensor, *theirs;
+        struct product_check check = product_check_of(products, i, handed->secret);
 
-        status = tensors_find(handed, mine->name, mine->type, mine->type, mine->rank, mine->shape,
-                              &theirs, err);
-        if (status != STATUS_OK)
-            break;
+        TRY(tensors_find(handed->outputs, mine->name, mine->type, mine->type, mine->rank,
+                         mine->shape, &theirs, err));
         check.c_host = theirs->data;
-        check.a.seed = seed_of(work, secret);
-        status = gemm_check_one(&check, report, context, err);
+        TRY(product_check_run(&check, sink, err));
     }
-    workload_instance_destroy(outputs.base);
-    return status;
+    return STATUS_OK;
 }

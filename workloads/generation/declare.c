@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "workloads/generation/generation.h"
+#include "harness/core/cleanup.h"
 
 #define PAGE_DEFAULT 16
 #define CHUNK_DEFAULT 256
@@ -14,17 +15,12 @@ struct generation_section {
     enum generation_measure measure;
 };
 
-struct verify_section {
-    int64_t sequences;
-};
-
 struct generation_declaration {
     struct workload_declaration common;
     struct gpt2_declaration gpt2;
     struct generation_section generation;
     int64_t prompt, output; /* of a request; a server's longest */
-    struct verify_section verify;
-    struct inference_int8_section int8;
+    struct inference_sections sections;
 };
 
 static const struct declaration_name measures[] = {
@@ -42,11 +38,6 @@ static const struct declaration_field generation_fields[] = {
     FIELD_END,
 };
 
-static const struct declaration_field verify_fields[] = {
-    FIELD_INT("sequences", FIELD_OPTIONAL, struct verify_section, sequences),
-    FIELD_END,
-};
-
 static const struct declaration_field fields[] = {
     WORKLOAD_DECLARATION_FIELDS(struct generation_declaration),
     FIELD_GROUP("model", FIELD_REQUIRED, struct generation_declaration, gpt2.model,
@@ -54,16 +45,12 @@ static const struct declaration_field fields[] = {
     FIELD_GROUP("data", FIELD_OPTIONAL, struct generation_declaration, gpt2.data, gpt2_data_fields),
     FIELD_GROUP("generation", FIELD_OPTIONAL, struct generation_declaration, generation,
                 generation_fields),
-    FIELD_GROUP("verify", FIELD_OPTIONAL, struct generation_declaration, verify, verify_fields),
-    FIELD_GROUP("int8", FIELD_OPTIONAL, struct generation_declaration, int8, inference_int8_fields),
+    INFERENCE_FIELDS(struct generation_declaration),
     FIELD_END,
 };
 
 static const struct declaration_schema schema = {
     ENTRY_GROUP(struct generation_declaration, fields)};
-
-static const enum precision precisions[] = {PRECISION_FP32, PRECISION_TF32, PRECISION_BF16,
-                                            PRECISION_FP16, PRECISION_INT8};
 
 static int64_t longest(const struct serving_length *length)
 {
@@ -172,33 +159,13 @@ static enum status check(const struct declaration *declaration, struct workload 
                          struct error *err)
 {
     struct generation_declaration *data = declaration->data;
-    struct generation_parameters *parameters;
-    enum status status = check_lengths(declaration, data, err);
+    AUTO_FREE struct generation_parameters *parameters = calloc(1, sizeof(*parameters));
 
-    if (!declaration_has(declaration, "verify.sequences"))
-        data->verify.sequences = 1;
-    if (status == STATUS_OK)
-        status = workload_declaration_check_count(
-            declaration, "verify.sequences", data->verify.sequences, 1 << 20, "sequences", err);
-    if (status == STATUS_OK)
-        status = gpt2_declaration_check_precisions(declaration, &data->common, precisions,
-                                                   sizeof(precisions) / sizeof(precisions[0]), err);
-    if (status == STATUS_OK)
-        status = inference_check_int8(declaration, &data->int8, err);
-    if (status != STATUS_OK)
-        return status;
-    parameters = calloc(1, sizeof(*parameters));
     if (!parameters)
         return error_no_memory(err);
-    status = gpt2_declaration_check(declaration, &data->gpt2, &parameters->inference.task, err);
-    if (status != STATUS_OK) {
-        free(parameters);
-        return status;
-    }
-    parameters->inference.verify_sequences = (uint64_t)data->verify.sequences;
-    parameters->inference.int8_storage = data->int8.storage;
-    parameters->inference.calibration_sequences = (uint64_t)data->int8.calibration_sequences;
-    parameters->inference.percentile = data->int8.percentile;
+    TRY(check_lengths(declaration, data, err));
+    TRY(inference_check(declaration, &data->common, &data->gpt2, &data->sections,
+                        &parameters->inference, err));
     parameters->measure =
         workload->scenario == SCENARIO_SERVER ? GENERATION_DECODE : data->generation.measure;
     parameters->prompt = (uint64_t)data->prompt;
@@ -213,6 +180,7 @@ static enum status check(const struct declaration *declaration, struct workload 
         workload->serving->batching = data->common.serving.batching;
     }
     workload->parameters = parameters;
+    parameters = NULL;
     return STATUS_OK;
 }
 

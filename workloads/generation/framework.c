@@ -4,10 +4,10 @@
  * left to the host between two runs is to put the keys and values of a step's tokens behind the
  * others, and to choose the token of the largest logit.
  */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "workloads/generation/generation.h"
 #include "workloads/models/gpt2_onnx.h"
 #include "workloads/storage.h"
@@ -65,17 +65,16 @@ static enum status take_memory(struct generation_framework *framework,
         [POSITION] = sizeof(int32_t),
         [FRESH] = parts_of(plan) * part_bytes(plan),
     };
-    enum status status = STATUS_OK;
 
-    for (int i = 0; i < OWN && status == STATUS_OK; i++)
-        status = device_buffer_alloc(model->device, bytes[i], BUFFER_READ_WRITE,
-                                     &framework->buffers[i], err);
+    for (int i = 0; i < OWN; i++)
+        TRY(device_buffer_alloc(model->device, bytes[i], BUFFER_READ_WRITE, &framework->buffers[i],
+                                err));
     framework->buffers[TEXT] = model->buffers[GPT2_TOKENS];
     framework->buffers[CACHE] = model->buffers[GPT2_CACHE];
     framework->buffers[LOGITS] = model->buffers[GPT2_LOGITS];
-    for (int i = 0; i < ARRAYS && status == STATUS_OK; i++)
-        status = framework_memory(framework->buffers[i], &framework->memory[i], err);
-    return status;
+    for (int i = 0; i < ARRAYS; i++)
+        TRY(framework_memory(framework->buffers[i], &framework->memory[i], err));
+    return STATUS_OK;
 }
 
 static struct framework_array array_of(const char *name, enum dtype type, struct buffer *buffer,
@@ -242,7 +241,7 @@ enum status generation_framework_live(const struct generation_instance *instance
     const struct generation_framework *framework = instance->framework;
     const struct gpt2_device_plan *plan = &generation_model(instance)->plan;
     const uint64_t count = 2 * plan->shape.layers * plan->slots * plan->shape.width;
-    float *values;
+    AUTO_FREE float *values = NULL;
 
     if (framework->model != STEP)
         return STATUS_OK;
@@ -250,9 +249,6 @@ enum status generation_framework_live(const struct generation_instance *instance
     if (!values)
         return error_no_memory(err);
     storage_decode(plan->storage, framework->memory[FRESH], count, values);
-    for (uint64_t i = 0; i < count; i++)
-        check->error += !isfinite(values[i]);
-    check->compared += count;
-    free(values);
+    check_count_live(values, count, check);
     return STATUS_OK;
 }

@@ -29,15 +29,9 @@ uint64_t generation_outputs(const struct generation_parameters *parameters)
 static void finish(struct workload_instance *base)
 {
     struct generation_instance *instance = (struct generation_instance *)base;
-    struct inference_instance *inference = &instance->inference;
 
-    gpt2_instance_finish(&inference->gpt2);
-    token_source_destroy(inference->source);
-    free(inference->weights);
-    free(inference->inputs);
-    free(inference->input_scales);
-    free(inference->weight_noise);
-    free(inference->pool);
+    gpt2_instance_finish(&instance->inference.gpt2);
+    inference_finish(&instance->inference);
     generation_server_destroy(instance->server);
     generation_framework_destroy(instance->framework);
     free(instance->left);
@@ -50,27 +44,24 @@ static enum status fill_pool(struct generation_instance *instance, struct error 
     struct inference_instance *inference = &instance->inference;
     const struct gpt2_device_plan *plan = &inference->gpt2.model->plan;
     const uint64_t prompt = instance->parameters->prompt, count = INFERENCE_POOL * instance->count;
-    int32_t *targets = malloc(prompt * sizeof(*targets));
-    enum status status =
-        gpt2_task_open_source(&instance->parameters->inference.task, inference->gpt2.base.work.seed,
-                              &inference->source, err);
+    AUTO_FREE int32_t *targets = malloc(prompt * sizeof(*targets));
 
     inference->pool = malloc(count * prompt * sizeof(*inference->pool));
     instance->blocks = calloc(plan->slots * plan->pages, sizeof(*instance->blocks));
     instance->left = calloc(plan->slots, sizeof(*instance->left));
     instance->parts = calloc(plan->slots, sizeof(*instance->parts));
-    if (status == STATUS_OK &&
-        !(targets && inference->pool && instance->blocks && instance->parts && instance->left))
-        status = error_no_memory(err);
-    for (uint64_t i = 0; i < count && status == STATUS_OK; i++)
+    TRY(gpt2_task_open_source(&instance->parameters->inference.task, inference->gpt2.base.work.seed,
+                              &inference->source, err));
+    if (!(targets && inference->pool && instance->blocks && instance->parts && instance->left))
+        return error_no_memory(err);
+    for (uint64_t i = 0; i < count; i++)
         token_source_sequence(inference->source, i, prompt, inference->pool + i * prompt, targets);
     /* Blocks of a sequence lie apart, as they do in a server that has run for a while. */
-    for (uint64_t i = 0; i < instance->count * plan->pages && status == STATUS_OK; i++)
+    for (uint64_t i = 0; i < instance->count * plan->pages; i++)
         instance->blocks[instance->first * plan->pages + i] =
             (int32_t)(plan->blocks - instance->count * plan->pages +
                       i % plan->pages * instance->count + i / plan->pages);
-    free(targets);
-    return status;
+    return STATUS_OK;
 }
 
 /* Slots [first, first + count): prompts, where there are any, and else what no step would choose.
@@ -105,22 +96,12 @@ static enum status init(struct workload_instance *base, struct error *err)
     plan.padded = instance->parameters->is_server && work->implementation == IMPLEMENTATION_VENDOR;
     inference->parameters = &instance->parameters->inference;
     gpt2_instance_init(&inference->gpt2, &stages_of[instance->parameters->measure]);
-    plan.bare = work->framework != NULL;
-    if (plan.bare && (instance->parameters->is_server || plan.quantised))
+    if (work->framework && (instance->parameters->is_server || plan.quantised))
         return error_set(err, STATUS_UNSUPPORTED,
                          "frameworks make tokens in closed loops and in floating point: choose a "
                          "workload whose scenario is single_stream or offline, and another "
                          "precision than int8");
-    TRY(plan.bare ? STATUS_OK
-                  : ops_create(base->device, work, plan.storage, plan.shape.width,
-                               &inference->gpt2.ops, err));
-    if (plan.quantised)
-        TRY(inference_calibrate(inference, err));
-    if (!plan.bare)
-        TRY(gpt2_device_fuse(&plan, inference->gpt2.ops, err));
-    plan.input_scales = inference->input_scales;
-    TRY(gpt2_device_create(&plan, inference->gpt2.ops, base->device, work->seed,
-                           &inference->gpt2.model, err));
+    TRY(inference_make(inference, &plan, err));
     if (plan.bare)
         TRY(generation_take_framework(instance, err));
     TRY(fill_pool(instance, err));
@@ -213,50 +194,40 @@ enum status generation_replay(struct generation_instance *instance, uint64_t out
 static enum status iterate_decode(struct generation_instance *instance, struct error *err)
 {
     struct gpt2_instance *gpt2 = &instance->inference.gpt2;
-    enum status status = STATUS_OK;
     int64_t start_ns;
 
     if (instance->outputs == 0) {
-        status = generation_begin(instance, generation_prompts(instance, 0), err);
-        if (status == STATUS_OK)
-            status = prefill(instance, err);
+        TRY(generation_begin(instance, generation_prompts(instance, 0), err));
+        TRY(prefill(instance, err));
     } else if (instance->outputs == instance->parameters->output) {
         instance->outputs = 1; /* the prompt's keys and values, and the first token, are there */
     }
     start_ns = clock_monotonic_ns();
-    if (status == STATUS_OK)
-        status = set_next(instance, err);
+    TRY(set_next(instance, err));
     gpt2->host_ns[UPLOAD] = clock_monotonic_ns() - start_ns;
-    if (status == STATUS_OK)
-        status = gpt2_instance_mark(gpt2, UPLOAD, err);
-    if (status == STATUS_OK)
-        status = decode(instance, err);
-    return status == STATUS_OK ? gpt2_instance_mark(gpt2, FIRST, err) : status;
+    TRY(gpt2_instance_mark(gpt2, UPLOAD, err));
+    TRY(decode(instance, err));
+    return gpt2_instance_mark(gpt2, FIRST, err);
 }
 
 static enum status iterate_requests(struct generation_instance *instance, struct error *err)
 {
     struct inference_instance *inference = &instance->inference;
     const int64_t start_ns = clock_monotonic_ns();
-    enum status status;
 
     inference->current = inference->iterations % INFERENCE_POOL;
-    status = generation_begin(instance, generation_prompts(instance, inference->current), err);
+    TRY(generation_begin(instance, generation_prompts(instance, inference->current), err));
     inference->gpt2.host_ns[UPLOAD] = clock_monotonic_ns() - start_ns;
-    if (status == STATUS_OK)
-        status = gpt2_instance_mark(&inference->gpt2, UPLOAD, err);
-    if (status == STATUS_OK)
-        status = prefill(instance, err);
-    if (status == STATUS_OK)
-        status = gpt2_instance_mark(&inference->gpt2, FIRST, err);
-    if (status != STATUS_OK || instance->parameters->measure == GENERATION_PREFILL)
-        return status;
-    while (status == STATUS_OK && instance->outputs < instance->parameters->output) {
-        status = set_next(instance, err);
-        if (status == STATUS_OK)
-            status = decode(instance, err);
+    TRY(gpt2_instance_mark(&inference->gpt2, UPLOAD, err));
+    TRY(prefill(instance, err));
+    TRY(gpt2_instance_mark(&inference->gpt2, FIRST, err));
+    if (instance->parameters->measure == GENERATION_PREFILL)
+        return STATUS_OK;
+    while (instance->outputs < instance->parameters->output) {
+        TRY(set_next(instance, err));
+        TRY(decode(instance, err));
     }
-    return status == STATUS_OK ? gpt2_instance_mark(&inference->gpt2, SECOND, err) : status;
+    return gpt2_instance_mark(&inference->gpt2, SECOND, err);
 }
 
 enum status generation_iterate(struct workload_instance *base, struct error *err)
@@ -266,38 +237,25 @@ enum status generation_iterate(struct workload_instance *base, struct error *err
     TRY(instance->parameters->measure == GENERATION_DECODE ? iterate_decode(instance, err)
                                                            : iterate_requests(instance, err));
     instance->inference.iterations++;
+    base->unchecked++;
     return STATUS_OK;
 }
 
 static json_t *facts(struct workload_instance *base)
 {
     const struct generation_instance *instance = (struct generation_instance *)base;
-    const struct inference_instance *inference = &instance->inference;
-    const struct gpt2_device_plan *plan = &inference->gpt2.model->plan;
-    const json_int_t bytes = (json_int_t)inference->gpt2.model->buffers[GPT2_CACHE]->bytes;
-    json_t *ret = gpt2_instance_facts(base);
+    const struct gpt2_device *model = generation_model(instance);
+    const struct gpt2_device_plan *plan = &model->plan;
+    const json_int_t bytes = (json_int_t)model->buffers[GPT2_CACHE]->bytes;
+    json_t *ret = inference_facts(base);
 
-    if (!ret)
-        return NULL;
-    if (instance->framework)
-        json_object_set_new(ret, "framework", workload_framework_json(&base->work));
-    else
-        json_object_set_new(ret, "recipe", gpt2_recipe_json(base->work.precision, plan));
-    if (inference->inputs)
-        json_object_set_new(ret, "int8", inference_int8_json(inference));
-    json_object_set_new(ret, "data", gpt2_source_json(inference->source));
-    json_object_set_new(ret, "cache",
-                        instance->framework
-                            ? json_pack("{s:I, s:I}", "positions",
-                                        (json_int_t)(plan->page * plan->pages), "bytes", bytes)
-                            : json_pack("{s:I, s:I, s:I}", "page", (json_int_t)plan->page, "blocks",
-                                        (json_int_t)plan->blocks, "bytes", bytes));
-    if (inference->top1_positions > 0)
-        json_object_set_new(
-            ret, "top1",
-            json_pack("{s:I, s:I, s:f}", "positions", (json_int_t)inference->top1_positions,
-                      "agreed", (json_int_t)inference->top1_agreed, "agreement",
-                      (double)inference->top1_agreed / (double)inference->top1_positions));
+    if (ret)
+        json_object_set_new(ret, "cache",
+                            instance->framework
+                                ? json_pack("{s:I, s:I}", "positions",
+                                            (json_int_t)(plan->page * plan->pages), "bytes", bytes)
+                                : json_pack("{s:I, s:I, s:I}", "page", (json_int_t)plan->page,
+                                            "blocks", (json_int_t)plan->blocks, "bytes", bytes));
     return ret;
 }
 
@@ -316,10 +274,7 @@ const struct workload_kind workload_generation = {
     .runs_frameworks = true,
     .admit = generation_admit,
     .stages = gpt2_instance_stages,
-    .verify = generation_verify,
-    .spot_check = generation_spot_check,
-    .tolerance = generation_tolerance,
-    .recheck = generation_recheck,
+    .checks = &generation_checks,
     .artifacts = gpt2_instance_artifacts,
     .choices = gpt2_instance_choices,
     .facts = facts,

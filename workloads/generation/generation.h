@@ -48,6 +48,8 @@ struct generation_instance {
     struct generation_framework *framework; /* that runs the passes; NULL: our own operations do */
     struct generation_text *left;           /* (slots of requests), of a server */
     uint64_t served; /* parts of requests in the latest step; 0: it was none of theirs */
+    /* (slots, outputs) of another program, behind the pool's first prompts; as inference.handed. */
+    const struct tensor *handed;
 };
 
 static inline struct gpt2_device *generation_model(const struct generation_instance *instance)
@@ -115,29 +117,21 @@ enum status generation_admit(struct workload_instance *base, uint32_t request,
 enum status generation_serve(struct workload_instance *base, const struct workload_step *step,
                              struct error *err);
 
-/* verify.c, spot_check.c */
+/* checks.c */
 #define GENERATION_GREEDY                                                                          \
     {                                                                                              \
         .output = "tokens.greedy", .metric = "count",                                              \
         .reason = "the token taken is the first of the largest logits"                             \
     }
-/* Every token behind the `prompt`, `outputs` of them, against the reference's logits at its
- * position.
+/*
+ * The tokens of sequence `slot` and its logits, as they are, against the reference over these
+ * tokens: the logits of the latest output, every token as a choice, and whether it is its logits'.
  */
-void generation_note_choices(const int32_t *text, uint64_t prompt, uint64_t outputs,
-                             const struct gpt2_reference *reference,
-                             struct inference_findings *findings);
-/* Counts a token that is not the logits' first largest. */
-void generation_check_choice(const float *logits, uint64_t vocabulary, int32_t token,
-                             struct workload_check *check);
-enum status generation_verify(struct workload_instance *base, workload_check_fn *report,
-                              void *context, struct error *err);
-enum status generation_recheck(struct workload_instance *base, const char *expected,
-                               struct workload_recheck *ret, struct error *err);
-enum status generation_spot_check(struct workload_instance *base, uint64_t secret,
-                                  workload_check_fn *report, void *context, struct error *err);
-double generation_tolerance(const struct workload_case *work, const char *output,
-                            const char *metric);
+enum status generation_compare(struct generation_instance *instance, uint64_t slot,
+                               struct gpt2_reference *reference,
+                               struct inference_findings *findings, struct workload_check *greedy,
+                               struct error *err);
+extern const struct workload_checks generation_checks;
 
 /* handover.c */
 extern const struct workload_handover generation_handover;

@@ -4,10 +4,9 @@
  */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "workloads/data/element.h"
 #include "harness/core/cleanup.h"
+#include "workloads/data/element.h"
 #include "workloads/generation/generation.h"
 #include "workloads/models/gpt2_handover.h"
 #include "workloads/models/gpt2_reference.h"
@@ -18,33 +17,24 @@ static enum status write_file(const struct workload_case *work, bool inputs_only
     const struct generation_parameters *parameters = work->workload->parameters;
     const struct gpt2_device_plan plan = generation_plan(work);
 
-    if (plan.quantised)
-        return error_set(err, STATUS_UNSUPPORTED,
-                         "int8 is not handed over: its scales follow from assay's calibration");
     return gpt2_handover_write(&parameters->inference.task, &plan, work->seed, inputs_only, secret,
                                path, err);
 }
 
-/* What is compared: what an iteration left. */
-struct handed {
-    const struct workload_case *work;
-    const struct generation_parameters *parameters;
-    struct gpt2_device_plan plan;
-    const struct tensor *tokens, *logits;
-    const int32_t *prompts; /* (batch, prompt), that it began with */
-    const float *weights;
-    uint64_t made; /* tokens of each sequence; the logits gave the last of them */
-    struct inference_findings findings;
-};
+static void finish(struct generation_instance *instance)
+{
+    inference_finish(&instance->inference);
+}
 
 /* Tokens of a foreign program are compared with the vocabulary before they are indices. */
-static enum status check_range(const struct handed *handed, struct error *err)
+static enum status check_range(const struct generation_instance *instance, struct error *err)
 {
-    const uint64_t room = handed->tokens->shape[1], vocabulary = handed->plan.shape.vocabulary;
-    const int32_t *tokens = handed->tokens->data;
+    const uint64_t room = instance->handed->shape[1];
+    const uint64_t vocabulary = generation_model(instance)->plan.shape.vocabulary;
+    const int32_t *tokens = instance->handed->data;
 
-    for (uint64_t i = 0; i < tensor_elements(handed->tokens); i++)
-        if (i % room < handed->made && (tokens[i] < 0 || (uint64_t)tokens[i] >= vocabulary))
+    for (uint64_t i = 0; i < tensor_elements(instance->handed); i++)
+        if (i % room < instance->outputs && (tokens[i] < 0 || (uint64_t)tokens[i] >= vocabulary))
             return error_set(err, STATUS_CHECK_FAILED,
                              "output `tokens`: token %llu of sequence %llu is %d, and the "
                              "vocabulary has %llu",
@@ -53,112 +43,91 @@ static enum status check_range(const struct handed *handed, struct error *err)
     return STATUS_OK;
 }
 
-static void check_greedy(const struct handed *handed, struct check_sink *sink)
+/* Of all sequences, as narrow logits may have several largest ones. */
+static void check_greedy(const struct generation_instance *instance, struct check_sink *sink)
 {
-    const uint64_t room = handed->tokens->shape[1], vocabulary = handed->plan.shape.vocabulary;
-    const int32_t *tokens = handed->tokens->data;
+    const struct tensor *logits = instance->inference.handed;
+    const uint64_t room = instance->handed->shape[1], vocabulary = logits->shape[1];
+    const int32_t *tokens = instance->handed->data;
     struct workload_check greedy = GENERATION_GREEDY;
 
     greedy.reason = "the token taken is one of the largest logits";
-    for (uint64_t s = 0; s < handed->plan.sequences; s++) {
-        const uint64_t chosen = (uint64_t)tokens[s * room + handed->made - 1];
+    greedy.compared = instance->count;
+    for (uint64_t s = 0; s < instance->count; s++) {
+        const uint64_t chosen = (uint64_t)tokens[s * room + instance->outputs - 1];
         double largest = -INFINITY;
 
         for (uint64_t v = 0; v < vocabulary; v++)
-            largest = fmax(largest, element_decode(handed->logits->type, handed->logits->data,
-                                                   s * vocabulary + v));
-        greedy.error += !(element_decode(handed->logits->type, handed->logits->data,
-                                         s * vocabulary + chosen) >= largest);
-        greedy.compared++;
+            largest = fmax(largest, element_decode(logits->type, logits->data, s * vocabulary + v));
+        greedy.error +=
+            !(element_decode(logits->type, logits->data, s * vocabulary + chosen) >= largest);
     }
     check_sink_report(sink, greedy, "a token that is not its largest logit's was taken");
 }
 
-/* One sequence: prompt and tokens through the reference. */
-static enum status compare_sequence(struct handed *handed, struct gpt2_reference *reference,
-                                    uint64_t sequence, int32_t *text, float *row, struct error *err)
+static enum status compare(struct generation_instance *instance, uint64_t drawn, bool whole,
+                           struct inference_findings *findings, struct error *err)
 {
-    const uint64_t vocabulary = handed->plan.shape.vocabulary, prompt = handed->parameters->prompt;
-    const uint64_t position = reference->length - 1;
+    const struct gpt2_shape *shape = &generation_model(instance)->plan.shape;
+    const uint64_t sequences = instance->count;
+    const uint64_t wanted = whole ? instance->parameters->inference.verify_sequences : 1;
+    const uint64_t checked = wanted < sequences ? wanted : sequences;
+    CLEANUP(gpt2_reference_drop) struct gpt2_reference *reference = NULL;
+    struct workload_check greedy = GENERATION_GREEDY; /* of all: check_greedy */
 
-    memcpy(text, handed->prompts + sequence * prompt, prompt * sizeof(*text));
-    memcpy(text + prompt,
-           (const int32_t *)handed->tokens->data + sequence * handed->tokens->shape[1],
-           handed->made * sizeof(*text));
-    TRY(gpt2_reference_forward(reference, handed->weights, text, NULL, err));
-    for (uint64_t v = 0; v < vocabulary; v++)
-        row[v] = (float)element_decode(handed->logits->type, handed->logits->data,
-                                       sequence * vocabulary + v);
-    inference_compare_row(row, reference->logits + position * vocabulary, vocabulary, sequence,
-                          position, handed->made == generation_outputs(handed->parameters),
-                          &handed->findings);
-    generation_note_choices(text, prompt, handed->made, reference, &handed->findings);
+    TRY(inference_take_weights(&instance->inference, err));
+    TRY(gpt2_reference_create(shape, 1, instance->parameters->prompt + instance->outputs - 1, false,
+                              &reference, err));
+    for (uint64_t i = 0; i < checked; i++)
+        TRY(generation_compare(instance, (drawn + i * sequences / checked) % sequences, reference,
+                               findings, &greedy, err));
     return STATUS_OK;
 }
 
-static enum status compare(struct handed *handed, uint64_t drawn, bool whole, struct error *err)
-{
-    const uint64_t sequences = handed->plan.sequences,
-                   length = handed->parameters->prompt + handed->made - 1;
-    const uint64_t wanted = whole ? handed->parameters->inference.verify_sequences : 1;
-    const uint64_t checked = wanted < sequences ? wanted : sequences;
-    int32_t *text = malloc((length + 1) * sizeof(*text));
-    float *row = malloc(handed->plan.shape.vocabulary * sizeof(*row));
-    struct gpt2_reference *reference = NULL;
-    enum status status =
-        text && row ? gpt2_reference_create(&handed->plan.shape, 1, length, false, &reference, err)
-                    : error_no_memory(err);
-
-    for (uint64_t i = 0; i < checked && status == STATUS_OK; i++)
-        status = compare_sequence(handed, reference, (drawn + i * sequences / checked) % sequences,
-                                  text, row, err);
-    gpt2_reference_destroy(reference);
-    free(row);
-    free(text);
-    return status;
-}
-
 /* Steps of `decode` go round over the outputs behind the first, over the pool's first prompts. */
-static void place(struct handed *handed, int64_t iteration, const int32_t *pool)
+static void place(struct generation_instance *instance, int64_t iteration)
 {
-    const struct generation_parameters *parameters = handed->parameters;
+    const struct generation_parameters *parameters = instance->parameters;
     const uint64_t before = (uint64_t)iteration - 1;
     const bool steps = parameters->measure == GENERATION_DECODE;
 
-    handed->made = steps ? 2 + before % (parameters->output - 1) : generation_outputs(parameters);
-    handed->prompts =
-        pool +
-        (steps ? 0 : before % GPT2_HANDOVER_POOL * handed->plan.sequences * parameters->prompt);
+    instance->outputs =
+        steps ? 2 + before % (parameters->output - 1) : generation_outputs(parameters);
+    instance->inference.current = steps ? 0 : before % GPT2_HANDOVER_POOL;
 }
 
-static enum status judge(const struct workload_case *work, const uint64_t *secret,
-                         const struct tensors *outputs, int64_t iteration, bool whole,
-                         workload_check_fn *report, void *context, struct error *err)
+static enum status judge(const struct workload_handed *handed, struct check_sink *sink,
+                         struct error *err)
 {
-    struct handed handed = {
-        .work = work, .parameters = work->workload->parameters, .plan = generation_plan(work)};
-    const struct gpt2_device_plan *plan = &handed.plan;
-    const uint64_t sequences = plan->sequences;
-    const uint64_t tokens[] = {sequences, generation_outputs(handed.parameters)};
-    const uint64_t logits[] = {sequences, plan->shape.vocabulary};
-    struct check_sink sink = {.report = report, .context = context, .err = err};
-    AUTO_FREE int32_t *pool = malloc(GPT2_HANDOVER_POOL * sequences * plan->length * sizeof(*pool));
-    AUTO_FREE float *weights = malloc(gpt2_array_length(&plan->shape) * sizeof(*weights));
+    const struct workload_case *work = handed->work;
+    const struct generation_parameters *parameters = work->workload->parameters;
+    struct gpt2_device model = {.plan = generation_plan(work)};
+    const struct gpt2_device_plan *plan = &model.plan;
+    CLEANUP(finish)
+    struct generation_instance instance = {
+        .inference = {.gpt2 = {.base.work = *work, .model = &model}},
+        .parameters = parameters,
+        .count = plan->sequences};
+    const uint64_t tokens[] = {plan->sequences, generation_outputs(parameters)};
+    const uint64_t logits[] = {plan->sequences, plan->shape.vocabulary};
+    const uint64_t drawn = handed->secret ? *handed->secret % plan->sequences : 0;
+    struct inference_findings findings = {0};
 
-    if (!(pool && weights))
+    instance.inference.pool =
+        malloc(GPT2_HANDOVER_POOL * plan->sequences * plan->length * sizeof(int32_t));
+    if (!instance.inference.pool)
         return error_no_memory(err);
-    TRY(tensors_find(outputs, "tokens", DTYPE_I32, DTYPE_I32, 2, tokens, &handed.tokens, err));
-    TRY(tensors_find(outputs, "logits", DTYPE_F32, plan->storage, 2, logits, &handed.logits, err));
-    TRY(gpt2_handover_tokens(&handed.parameters->inference.task, plan, work->seed, secret, pool,
-                             NULL, err));
-    gpt2_initialise(&plan->shape, work->seed, weights);
-    handed.weights = weights;
-    place(&handed, iteration, pool);
-    TRY(check_range(&handed, err));
-    TRY(compare(&handed, (uint64_t)iteration + (secret ? *secret % sequences : 0), whole, err));
-    inference_report_handed(work, plan, handed.logits, &handed.findings, &sink);
-    check_greedy(&handed, &sink);
-    TRY(sink.status);
+    TRY(tensors_find(handed->outputs, "tokens", DTYPE_I32, DTYPE_I32, 2, tokens, &instance.handed,
+                     err));
+    TRY(tensors_find(handed->outputs, "logits", DTYPE_F32, plan->storage, 2, logits,
+                     &instance.inference.handed, err));
+    TRY(gpt2_handover_tokens(&parameters->inference.task, plan, work->seed, handed->secret,
+                             instance.inference.pool, NULL, err));
+    place(&instance, handed->iteration);
+    TRY(check_range(&instance, err));
+    TRY(compare(&instance, (uint64_t)handed->iteration + drawn, handed->whole, &findings, err));
+    inference_report_handed(&instance.inference, &findings, sink);
+    check_greedy(&instance, sink);
     return STATUS_OK;
 }
 

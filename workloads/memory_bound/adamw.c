@@ -12,8 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/random.h"
-#include "workloads/memory_bound/memory_bound.h"
+#include "workloads/memory_bound/reference.h"
 
 #define RATE 1e-4
 #define BETA1 0.9
@@ -21,14 +22,12 @@
 #define EPSILON 1e-8
 #define WEIGHT_DECAY 0.01
 
-#define TILE_ELEMENTS ((uint64_t)1 << 20)
 #define SAMPLE_TILES 16
 #define SAMPLE_TILE_ELEMENTS ((uint64_t)1 << 16)
 #define SPOT_TILE_ELEMENTS 256
 
 enum { G, W, M, V };
 
-static const char *const state_names[] = {[W] = "w", [M] = "m", [V] = "v"};
 static const char *const step_names[] = {[W] = "w.step", [M] = "m.step", [V] = "v.step"};
 static const double step_roundings[] = {[W] = 2.0, [M] = 3.0, [V] = 4.0};
 
@@ -106,48 +105,47 @@ static struct memory_expected expect_after(const struct memory_data *data,
     return (struct memory_expected){value, fmax(fabs(start), fabs(value)) + history->update_size};
 }
 
-static double roundings_after(int array, double t)
+static void expect_history(const struct memory_data *data, int array, uint64_t begin,
+                           uint64_t count, struct memory_expected *ret)
 {
-    return array == M ? roundings_m(t) : array == V ? roundings_v(t) : roundings_w(t);
+    const struct history history = history_at((double)data->step);
+
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < count; ++i)
+        ret[i] = expect_after(data, &history, array, begin + i);
 }
 
-static enum status check_history(struct memory_instance *instance, int array,
-                                 workload_check_fn *report, void *context, struct error *err)
+void memory_reference_adamw_w(const struct memory_data *data, uint64_t begin, uint64_t count,
+                              struct memory_expected *ret)
 {
-    const struct memory_data *data = &instance->data;
-    const uint64_t count = data->sizes.elements;
-    const uint64_t tile = count < TILE_ELEMENTS ? count : TILE_ELEMENTS;
-    const double t = (double)instance->step;
-    const struct history history = history_at(t);
-    struct memory_expected *expected = malloc(tile * sizeof(*expected));
-    double *got = malloc(tile * sizeof(*got));
-    float *floats = malloc(tile * sizeof(*floats));
-    struct memory_worst worst = {0};
-    enum status status = STATUS_OK;
+    expect_history(data, W, begin, count, ret);
+}
 
-    if (expected == NULL || got == NULL || floats == NULL)
-        status = error_no_memory(err);
-    for (uint64_t begin = 0; begin < count && status == STATUS_OK; begin += tile) {
-        const uint64_t part = count - begin < tile ? count - begin : tile;
+void memory_reference_adamw_m(const struct memory_data *data, uint64_t begin, uint64_t count,
+                              struct memory_expected *ret)
+{
+    expect_history(data, M, begin, count, ret);
+}
 
-        status = device_download(instance->arrays[array], begin * sizeof(float), floats,
-                                 part * sizeof(float), err);
-        if (status != STATUS_OK)
-            break;
-        memory_decode(MEMORY_F32, DTYPE_F32, floats, part, got);
-#pragma omp parallel for schedule(static)
-        for (uint64_t i = 0; i < part; ++i)
-            expected[i] = expect_after(data, &history, array, begin + i);
-        memory_compare(&worst, begin, part, got, expected);
-    }
-    free(floats);
-    free(got);
-    free(expected);
-    if (status != STATUS_OK)
-        return status;
-    return memory_conclude(
-        instance, state_names[array], &worst, roundings_after(array, t) * MEMORY_U,
-        "roundings of all steps since the start against the closed form", report, context, err);
+void memory_reference_adamw_v(const struct memory_data *data, uint64_t begin, uint64_t count,
+                              struct memory_expected *ret)
+{
+    expect_history(data, V, begin, count, ret);
+}
+
+double memory_roundings_adamw_w(const struct memory_instance *instance)
+{
+    return roundings_w((double)instance->data.step);
+}
+
+double memory_roundings_adamw_m(const struct memory_instance *instance)
+{
+    return roundings_m((double)instance->data.step);
+}
+
+double memory_roundings_adamw_v(const struct memory_instance *instance)
+{
+    return roundings_v((double)instance->data.step);
 }
 
 /* ---- one step by itself ---- */
@@ -167,10 +165,11 @@ static void sample_finish(struct sample *sample)
 }
 
 /* Tiles of at most `tile` elements: drawn by the secret, or spread evenly where it is NULL. */
-static enum status sample_init(struct sample *sample, uint64_t count, uint64_t tile,
-                               const uint64_t *secret, struct error *err)
+static enum status sample_init(struct sample *sample, uint64_t count, const uint64_t *secret,
+                               struct error *err)
 {
-    memset(sample, 0, sizeof(*sample));
+    const uint64_t tile = secret != NULL ? SPOT_TILE_ELEMENTS : SAMPLE_TILE_ELEMENTS;
+
     sample->tile = count < tile ? count : tile;
     sample->tiles = count / sample->tile < SAMPLE_TILES ? count / sample->tile : SAMPLE_TILES;
     for (uint64_t i = 0; i < sample->tiles; ++i)
@@ -181,10 +180,8 @@ static enum status sample_init(struct sample *sample, uint64_t count, uint64_t t
     for (int i = W; i <= V; ++i) {
         sample->before[i] = malloc(sample->tile * sample->tiles * sizeof(float));
         sample->after[i] = malloc(sample->tile * sample->tiles * sizeof(float));
-        if (sample->before[i] == NULL || sample->after[i] == NULL) {
-            sample_finish(sample);
+        if (sample->before[i] == NULL || sample->after[i] == NULL)
             return error_no_memory(err);
-        }
     }
     return STATUS_OK;
 }
@@ -192,21 +189,19 @@ static enum status sample_init(struct sample *sample, uint64_t count, uint64_t t
 static enum status sample_download(const struct sample *sample, struct memory_instance *instance,
                                    float *const arrays[4], struct error *err)
 {
-    enum status status = STATUS_OK;
-
     for (int i = W; i <= V; ++i)
-        for (uint64_t tile = 0; tile < sample->tiles && status == STATUS_OK; ++tile)
-            status =
-                device_download(instance->arrays[i], sample->begins[tile] * sizeof(float),
-                                arrays[i] + tile * sample->tile, sample->tile * sizeof(float), err);
-    return status;
+        for (uint64_t tile = 0; tile < sample->tiles; ++tile)
+            TRY(device_download(instance->arrays[i], sample->begins[tile] * sizeof(float),
+                                arrays[i] + tile * sample->tile, sample->tile * sizeof(float),
+                                err));
+    return STATUS_OK;
 }
 
-/* The step that led from `before` to `after`; instance->step counts it already. */
+/* The step that led from `before` to `after`; data.step counts it already. */
 static struct memory_expected expect_step(const struct memory_instance *instance, int array,
                                           double g, double w, double m, double v)
 {
-    const struct memory_adamw a = memory_adamw_at(instance->step);
+    const struct memory_adamw a = memory_adamw_at(instance->data.step);
     const double m_own = (double)a.beta1 * m, m_new = (1.0 - (double)a.beta1) * g;
     const double v_own = (double)a.beta2 * v, v_new = (1.0 - (double)a.beta2) * g * g;
     const double update = (double)a.step * (m_own + m_new) /
@@ -220,9 +215,8 @@ static struct memory_expected expect_step(const struct memory_instance *instance
                                     fabs((double)a.decay * w) + 12.0 * fabs(update)};
 }
 
-static enum status check_step(struct memory_instance *instance, const struct sample *sample,
-                              int array, workload_check_fn *report, void *context,
-                              struct error *err)
+static void check_step(const struct memory_instance *instance, const struct sample *sample,
+                       int array, struct check_sink *sink)
 {
     /* w: 1 of the sum, up to 24 of the update, which its magnitude counts twelvefold. */
     struct memory_worst worst = {0};
@@ -241,78 +235,28 @@ static enum status check_step(struct memory_instance *instance, const struct sam
             memory_compare(&worst, begin + i, 1, &got, &expected);
         }
     }
-    return memory_conclude(instance, step_names[array], &worst, step_roundings[array] * MEMORY_U,
-                           "roundings of one step from the state before it", report, context, err);
+    memory_conclude(instance, step_names[array], &worst, step_roundings[array] * MEMORY_U,
+                    "roundings of one step from the state before it", sink);
 }
 
-double memory_adamw_tolerance(const char *output)
+double memory_step_tolerance(const char *output)
 {
-    static const int states[] = {W, M, V};
-
-    for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
-        if (!strcmp(output, step_names[states[i]]))
-            return step_roundings[states[i]] * MEMORY_U;
-        if (!strcmp(output, state_names[states[i]]))
-            return roundings_after(states[i], INFINITY) * MEMORY_U;
-    }
+    for (int i = W; i <= V; i++)
+        if (!strcmp(output, step_names[i]))
+            return step_roundings[i] * MEMORY_U;
     return -1.0;
 }
 
-/* One more step, checked at the sample's places. After a failed check the others are reported, too.
- */
-static enum status run_step(struct memory_instance *instance, struct sample *sample,
-                            workload_check_fn *report, void *context, struct error *err)
+enum status memory_check_step(struct memory_instance *instance, const uint64_t *secret,
+                              struct check_sink *sink, struct error *err)
 {
-    struct error check_error = ERROR_INIT;
-    bool failed = false;
-    enum status status = sample_download(sample, instance, sample->before, err);
+    CLEANUP(sample_finish) struct sample sample = {0};
 
-    if (status == STATUS_OK)
-        status = memory_iterate(&instance->base, err);
-    if (status == STATUS_OK)
-        status = device_synchronize(instance->base.device, err);
-    if (status == STATUS_OK)
-        status = sample_download(sample, instance, sample->after, err);
-    for (int i = W; i <= V && status == STATUS_OK; ++i)
-        failed |= check_step(instance, sample, i, report, context, failed ? NULL : &check_error) !=
-                  STATUS_OK;
-    return failed ? error_set(err, STATUS_CHECK_FAILED, "%s", check_error.message) : status;
-}
-
-enum status memory_spot_check_adamw(struct memory_instance *instance, uint64_t secret,
-                                    workload_check_fn *report, void *context, struct error *err)
-{
-    struct sample sample;
-    enum status status =
-        sample_init(&sample, instance->data.sizes.elements, SPOT_TILE_ELEMENTS, &secret, err);
-
-    if (status != STATUS_OK)
-        return status;
-    status = run_step(instance, &sample, report, context, err);
-    sample_finish(&sample);
-    return status;
-}
-
-enum status memory_verify_adamw(struct memory_instance *instance, workload_check_fn *report,
-                                void *context, struct error *err)
-{
-    struct sample sample;
-    struct error check_error = ERROR_INIT;
-    bool failed = false;
-    enum status status = STATUS_OK;
-
-    /* After a failed check the others are still reported; the first one is the error. */
-    for (int i = W; i <= V; ++i) {
-        status = check_history(instance, i, report, context, failed ? NULL : &check_error);
-        if (status == STATUS_CHECK_FAILED)
-            failed = true;
-        else if (status != STATUS_OK)
-            return error_set(err, status, "%s", failed ? "checking adamw" : check_error.message);
-    }
-    status = sample_init(&sample, instance->data.sizes.elements, SAMPLE_TILE_ELEMENTS, NULL, err);
-    if (status != STATUS_OK)
-        return status;
-    status = run_step(instance, &sample, report, context, failed ? NULL : err);
-    sample_finish(&sample);
-    return failed ? error_set(err, STATUS_CHECK_FAILED, "%s", check_error.message) : status;
+    TRY(sample_init(&sample, instance->data.sizes.elements, secret, err));
+    TRY(sample_download(&sample, instance, sample.before, err));
+    TRY(check_iterate(&instance->base, err));
+    TRY(sample_download(&sample, instance, sample.after, err));
+    for (int i = W; i <= V; ++i)
+        check_step(instance, &sample, i, sink);
+    return STATUS_OK;
 }

@@ -132,25 +132,28 @@ enum status memory_upload_array(struct memory_instance *instance, size_t array, 
     return memory_upload(instance, &instance->data, array, 0, count_of(instance, array), err);
 }
 
+enum dtype memory_type_of(const struct memory_data *data, size_t array)
+{
+    const enum memory_type type = data->kernel->arrays[array].type;
+
+    return type == MEMORY_STORAGE ? data->storage : type == MEMORY_F32 ? DTYPE_F32 : DTYPE_I32;
+}
+
 enum status memory_poison(struct memory_instance *instance, size_t array, uint64_t begin,
                           uint64_t count, struct error *err)
 {
-    const enum memory_type type = instance->data.kernel->arrays[array].type;
-
-    return storage_poison(instance->arrays[array],
-                          type == MEMORY_STORAGE ? instance->data.storage
-                          : type == MEMORY_F32   ? DTYPE_F32
-                                                 : DTYPE_I32,
-                          begin, count, err);
+    return storage_poison(instance->arrays[array], memory_type_of(&instance->data, array), begin,
+                          count, err);
 }
 
-enum status memory_poison_outputs(struct memory_instance *instance, struct error *err)
+enum status memory_resume(struct workload_instance *base, struct error *err)
 {
+    struct memory_instance *instance = (struct memory_instance *)base;
     const struct memory_kernel *kernel = instance->data.kernel;
 
     for (size_t i = 0; i < kernel->array_count; ++i)
         if (kernel->arrays[i].role == MEMORY_OUTPUT)
             TRY(memory_poison(instance, i, 0, count_of(instance, i), err));
-    instance->unchecked = 0;
+    base->unchecked = 0;
     return STATUS_OK;
 }

@@ -120,7 +120,7 @@ static size_t args_dot_finish(const struct memory_instance *instance, struct ker
 
 static size_t args_adamw(const struct memory_instance *instance, struct kernel_arg *ret)
 {
-    const struct memory_adamw step = memory_adamw_at(instance->step + 1);
+    const struct memory_adamw step = memory_adamw_at(instance->data.step + 1);
     size_t count = args_arrays(instance, ret);
 
     ret[count++] = arg_f32(step.beta1);
@@ -146,6 +146,8 @@ static size_t args_adamw(const struct memory_instance *instance, struct kernel_a
         .extent = MEMORY_EXTENT_##array_extent, .low = array_low, .high = array_high               \
     }
 
+#define ADAMW_REASON "roundings of all steps since the start against the closed form"
+
 static const struct memory_kernel kernels[] = {
     {
         .name = "copy",
@@ -159,9 +161,8 @@ static const struct memory_kernel kernels[] = {
         .args = args_elements,
         .units = units_blocks,
         .fp64 = true,
-        .reference = memory_reference_copy,
-        .roundings = memory_roundings_none,
-        .reason = "bits are moved, not computed",
+        .outputs = {{1, memory_reference_copy, memory_roundings_none, 0,
+                     "bits are moved, not computed"}},
     },
     {
         .name = "scale",
@@ -175,10 +176,8 @@ static const struct memory_kernel kernels[] = {
         .args = args_scalar,
         .units = units_blocks,
         .fp64 = true,
-        .reference = memory_reference_scale,
-        .roundings = memory_roundings_one,
-        .storage_roundings = 1,
-        .reason = "one rounding of the product",
+        .outputs = {{1, memory_reference_scale, memory_roundings_one, 1,
+                     "one rounding of the product"}},
     },
     {
         .name = "add",
@@ -193,10 +192,7 @@ static const struct memory_kernel kernels[] = {
         .args = args_elements,
         .units = units_blocks,
         .fp64 = true,
-        .reference = memory_reference_add,
-        .roundings = memory_roundings_one,
-        .storage_roundings = 1,
-        .reason = "one rounding of the sum",
+        .outputs = {{2, memory_reference_add, memory_roundings_one, 1, "one rounding of the sum"}},
     },
     {
         .name = "triad",
@@ -211,10 +207,8 @@ static const struct memory_kernel kernels[] = {
         .args = args_scalar,
         .units = units_blocks,
         .fp64 = true,
-        .reference = memory_reference_triad,
-        .roundings = memory_roundings_two,
-        .storage_roundings = 1,
-        .reason = "one rounding of the product, one of the sum",
+        .outputs = {{2, memory_reference_triad, memory_roundings_two, 1,
+                     "one rounding of the product, one of the sum"}},
     },
     {
         .name = "dot",
@@ -231,9 +225,9 @@ static const struct memory_kernel kernels[] = {
         .args = args_dot,
         .finish_args = args_dot_finish,
         .units = units_blocks,
-        .reference = memory_reference_dot,
-        .roundings = memory_roundings_dot,
-        .reason = "6 sqrt(depth) roundings of the longest chain of additions (Higham, Mary 2019)",
+        .outputs =
+            {{3, memory_reference_dot, memory_roundings_dot, 0,
+              "6 sqrt(depth) roundings of the longest chain of additions (Higham, Mary 2019)"}},
     },
     {
         .name = "gelu",
@@ -246,10 +240,8 @@ static const struct memory_kernel kernels[] = {
         .arrays = {ARRAY("x", INPUT, ELEMENTS, -2, 2), ARRAY("y", OUTPUT, ELEMENTS, 0, 0)},
         .args = args_elements,
         .units = units_blocks,
-        .reference = memory_reference_gelu,
-        .roundings = memory_roundings_gelu,
-        .storage_roundings = 1,
-        .reason = "roundings of the argument, grown by |w| <= 3.8 through e^w, and a quotient",
+        .outputs = {{1, memory_reference_gelu, memory_roundings_gelu, 1,
+                     "roundings of the argument, grown by |w| <= 3.8 through e^w, and a quotient"}},
     },
     {
         .name = "layer_norm",
@@ -266,11 +258,10 @@ static const struct memory_kernel kernels[] = {
                    ARRAY("y", OUTPUT, ELEMENTS, 0, 0)},
         .args = args_norm,
         .units = units_rows,
-        .reference = memory_reference_layer_norm,
         .by_row = true,
-        .roundings = memory_roundings_layer_norm,
-        .storage_roundings = 1,
-        .reason = "6 sqrt(depth) roundings of each row's two sums (Higham, Mary 2019), then 16",
+        .outputs =
+            {{3, memory_reference_layer_norm, memory_roundings_layer_norm, 1,
+              "6 sqrt(depth) roundings of each row's two sums (Higham, Mary 2019), then 16"}},
     },
     {
         .name = "softmax",
@@ -284,11 +275,9 @@ static const struct memory_kernel kernels[] = {
         .arrays = {ARRAY("x", INPUT, ELEMENTS, -2, 2), ARRAY("y", OUTPUT, ELEMENTS, 0, 0)},
         .args = args_rows,
         .units = units_rows,
-        .reference = memory_reference_softmax,
         .by_row = true,
-        .roundings = memory_roundings_softmax,
-        .storage_roundings = 2,
-        .reason = "6 sqrt(depth) roundings of a row's sum (Higham, Mary 2019), then 13",
+        .outputs = {{1, memory_reference_softmax, memory_roundings_softmax, 2,
+                     "6 sqrt(depth) roundings of a row's sum (Higham, Mary 2019), then 13"}},
     },
     {
         .name = "transpose",
@@ -303,9 +292,8 @@ static const struct memory_kernel kernels[] = {
         .args = args_rows,
         .units = units_tiles,
         .fp64 = true,
-        .reference = memory_reference_transpose,
-        .roundings = memory_roundings_none,
-        .reason = "bits are moved, not computed",
+        .outputs = {{1, memory_reference_transpose, memory_roundings_none, 0,
+                     "bits are moved, not computed"}},
     },
     {
         .name = "embedding_gather",
@@ -321,9 +309,8 @@ static const struct memory_kernel kernels[] = {
         .args = args_rows,
         .units = units_rows,
         .fp64 = true,
-        .reference = memory_reference_gather,
-        .roundings = memory_roundings_none,
-        .reason = "bits are moved, not computed",
+        .outputs = {{2, memory_reference_gather, memory_roundings_none, 0,
+                     "bits are moved, not computed"}},
     },
     {
         .name = "adamw",
@@ -338,6 +325,10 @@ static const struct memory_kernel kernels[] = {
                    ARRAY("m", STATE, ELEMENTS, 0, 0), ARRAY("v", STATE, ELEMENTS, 0, 0)},
         .args = args_adamw,
         .units = units_blocks,
+        .has_state = true,
+        .outputs = {{1, memory_reference_adamw_w, memory_roundings_adamw_w, 0, ADAMW_REASON},
+                    {2, memory_reference_adamw_m, memory_roundings_adamw_m, 0, ADAMW_REASON},
+                    {3, memory_reference_adamw_v, memory_roundings_adamw_v, 0, ADAMW_REASON}},
     },
 };
 

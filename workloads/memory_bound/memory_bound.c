@@ -36,19 +36,17 @@ static enum status allocate(struct memory_instance *instance, struct error *err)
         if (status != STATUS_OK)
             return error_prefix(err, "%s: array %s", data->kernel->name, array->name);
     }
-    return memory_poison_outputs(instance, err);
+    return memory_resume(&instance->base, err);
 }
 
 /* Measuring lanes and groups wrote outputs and changed states. */
 static enum status restore(struct memory_instance *instance, struct error *err)
 {
-    enum status status = memory_poison_outputs(instance, err);
-
-    for (size_t i = 0; i < instance->data.kernel->array_count && status == STATUS_OK; ++i)
+    instance->data.step = 0;
+    for (size_t i = 0; i < instance->data.kernel->array_count; ++i)
         if (instance->data.kernel->arrays[i].role == MEMORY_STATE)
-            status = memory_upload_array(instance, i, err);
-    instance->step = 0;
-    return status;
+            TRY(memory_upload_array(instance, i, err));
+    return memory_resume(&instance->base, err);
 }
 
 static enum status check_support(const struct workload_case *work,
@@ -105,10 +103,10 @@ enum status memory_launch(struct memory_instance *instance, struct error *err)
         .args = args,
         .arg_count = kernel->args(instance, args),
     };
-    enum status status = device_kernel_launch(instance->base.device, &launch, err);
 
-    if (status != STATUS_OK || kernel->finish == NULL)
-        return status;
+    TRY(device_kernel_launch(instance->base.device, &launch, err));
+    if (kernel->finish == NULL)
+        return STATUS_OK;
     launch.kernel = kernel->finish;
     launch.groups[0] = 1;
     launch.arg_count = kernel->finish_args(instance, args);
@@ -120,8 +118,8 @@ enum status memory_iterate(struct workload_instance *base, struct error *err)
     struct memory_instance *instance = (struct memory_instance *)base;
 
     TRY(memory_launch(instance, err));
-    ++instance->step;
-    ++instance->unchecked;
+    ++instance->data.step;
+    ++base->unchecked;
     return STATUS_OK;
 }
 
@@ -213,10 +211,7 @@ const struct workload_kind workload_memory_bound = {
     .instance_size = sizeof(struct memory_instance),
     .init = init,
     .iterate = memory_iterate,
-    .verify = memory_verify,
-    .spot_check = memory_spot_check,
-    .tolerance = memory_tolerance,
-    .recheck = memory_recheck,
+    .checks = &memory_checks,
     .artifacts = artifacts,
     .choices = choices,
     .facts = facts,

@@ -11,10 +11,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "workloads/check/frame.h"
 #include "workloads/workload.h"
 
 #define MEMORY_ARRAYS_MAX 5
 #define MEMORY_ARGS_MAX 12
+#define MEMORY_OUTPUTS_MAX 4                   /* the last is none */
 #define MEMORY_ELEMENTS_MAX ((int64_t)1 << 40) /* of one array */
 
 #define MEMORY_SCALAR 0.4 /* BabelStream's */
@@ -74,6 +76,21 @@ struct memory_expected {
 struct memory_instance;
 struct memory_data;
 
+/* Expected [begin, begin + count) of an output; whole rows where the kernel is `by_row`. */
+typedef void memory_reference_fn(const struct memory_data *data, uint64_t begin, uint64_t count,
+                                 struct memory_expected *ret);
+/* An output's tolerance, in roundings of fp32 (or fp64). */
+typedef double memory_roundings_fn(const struct memory_instance *instance);
+
+/* An array that an iteration writes, and what it comes to. */
+struct memory_output {
+    size_t array;
+    memory_reference_fn *reference; /* NULL: there is no more */
+    memory_roundings_fn *roundings;
+    double storage_roundings; /* how often a shorter storage type rounds besides */
+    const char *reason;
+};
+
 struct memory_kernel {
     const char *name;     /* "triad", in declarations */
     const char *entry;    /* the function in the text */
@@ -91,14 +108,9 @@ struct memory_kernel {
     size_t (*finish_args)(const struct memory_instance *instance, struct kernel_arg *ret);
     uint64_t (*units)(
         const struct memory_sizes *sizes); /* what groups share: rows, blocks, tiles */
-    /* Expected [begin, begin + count) of the output; whole rows where `by_row`. NULL: adamw. */
-    void (*reference)(const struct memory_data *data, uint64_t begin, uint64_t count,
-                      struct memory_expected *ret);
     bool by_row;
-    /* Tolerance in roundings of fp32 (or fp64), and how often a shorter storage type rounds. */
-    double (*roundings)(const struct memory_instance *instance);
-    double storage_roundings;
-    const char *reason;
+    bool has_state; /* each iteration moves its outputs on: AdamW's */
+    struct memory_output outputs[MEMORY_OUTPUTS_MAX]; /* of one, unless it has a state */
 };
 
 const struct memory_kernel *memory_kernel_at(size_t index);
@@ -112,6 +124,7 @@ struct memory_data {
     uint64_t seed;
     uint32_t changed_arrays; /* a bit each: these are made from `changed_seed` */
     uint64_t changed_seed;
+    uint64_t step; /* iterations since the state was uploaded */
 };
 
 struct memory_instance {
@@ -121,8 +134,6 @@ struct memory_instance {
     char *text; /* kernel texts joined */
     struct module *module;
     uint32_t lanes, groups;
-    uint64_t step;              /* iterations since the state was uploaded */
-    uint64_t unchecked;         /* iterations since the outputs were poisoned */
     bool has_sum;               /* of a kernel with one result: `sum` is what it comes to */
     struct memory_expected sum; /* of all inputs as they were made */
     json_t *candidates; /* what was tried, with its best time; empty: nothing was measured */
@@ -159,42 +170,31 @@ enum status memory_upload_array(struct memory_instance *instance, size_t array, 
 /* storage_poison of elements of an array. */
 enum status memory_poison(struct memory_instance *instance, size_t array, uint64_t begin,
                           uint64_t count, struct error *err);
-/* Fills every output with NaN (-1 in integers), so that what is not written is detected. */
-enum status memory_poison_outputs(struct memory_instance *instance, struct error *err);
+/* workload_kind.resume: fills what an iteration writes whole with NaN (-1 in integers), so that
+ * what is not written is detected. */
+enum status memory_resume(struct workload_instance *base, struct error *err);
+/* The type of an array's elements; i32 for indices. */
+enum dtype memory_type_of(const struct memory_data *data, size_t array);
 
-/* ---- verify.c, spot_check.c, adamw.c ---- */
+/* ---- checks.c, adamw.c ---- */
+extern const struct workload_checks memory_checks;
 /* Worst element of a comparison, over any number of tiles. */
 struct memory_worst {
     double error, got, expected;
     uint64_t index;
     uint64_t compared;
 };
-enum status memory_verify(struct workload_instance *base, workload_check_fn *report, void *context,
-                          struct error *err);
-double memory_tolerance(const struct workload_case *work, const char *output, const char *metric);
-/* Of the state's checks, after any number of steps; negative: there is none of the output. */
-double memory_adamw_tolerance(const char *output);
-enum status memory_recheck(struct workload_instance *base, const char *expected,
-                           struct workload_recheck *ret, struct error *err);
-enum status memory_verify_adamw(struct memory_instance *instance, workload_check_fn *report,
-                                void *context, struct error *err);
-enum status memory_spot_check(struct workload_instance *base, uint64_t secret,
-                              workload_check_fn *report, void *context, struct error *err);
-/* One step by itself, at places that the secret draws. */
-enum status memory_spot_check_adamw(struct memory_instance *instance, uint64_t secret,
-                                    workload_check_fn *report, void *context, struct error *err);
-/* Which array is the output; and elements [begin, begin + count) of it against `expected`. */
-size_t memory_output_of(const struct memory_kernel *kernel);
-enum status memory_compare_part(struct memory_instance *instance, size_t output, uint64_t begin,
-                                uint64_t count, struct memory_expected *expected,
-                                struct memory_worst *worst, struct error *err);
-double memory_tolerance_of(const struct memory_instance *instance, size_t output);
 void memory_compare(struct memory_worst *worst, uint64_t begin, uint64_t count, const double *got,
                     const struct memory_expected *expected);
-/* Reports, and CHECK_FAILED with place and values when the error is over the tolerance. */
-enum status memory_conclude(const struct memory_instance *instance, const char *output,
-                            const struct memory_worst *worst, double tolerance, const char *reason,
-                            workload_check_fn *report, void *context, struct error *err);
+/* Reports it; fails with place and values when the error is over the tolerance. */
+void memory_conclude(const struct memory_instance *instance, const char *name,
+                     const struct memory_worst *worst, double tolerance, const char *reason,
+                     struct check_sink *sink);
+/* One more AdamW step by itself, at places that the secret draws, or spread evenly: NULL. */
+enum status memory_check_step(struct memory_instance *instance, const uint64_t *secret,
+                              struct check_sink *sink, struct error *err);
+/* Its tolerance of an output; negative: there is no such check. */
+double memory_step_tolerance(const char *output);
 
 /* ---- memory_bound.c ---- */
 enum status memory_iterate(struct workload_instance *base, struct error *err);

@@ -1,6 +1,6 @@
 /*
  * reference - the expected result of each kernel, in fp64 and plain C, and how far from it a device
- * may be.
+ * may be; AdamW's are in adamw.c.
  *
  * A reference fills `ret` with the elements [begin, begin + count) of the output, whole rows for
  * layer_norm and softmax. A tolerance counts roundings of fp32 (MEMORY_U), storage types apart.
@@ -10,33 +10,15 @@
 
 #include "workloads/memory_bound/memory_bound.h"
 
-void memory_reference_copy(const struct memory_data *data, uint64_t begin, uint64_t count,
-                           struct memory_expected *ret);
-void memory_reference_scale(const struct memory_data *data, uint64_t begin, uint64_t count,
-                            struct memory_expected *ret);
-void memory_reference_add(const struct memory_data *data, uint64_t begin, uint64_t count,
-                          struct memory_expected *ret);
-void memory_reference_triad(const struct memory_data *data, uint64_t begin, uint64_t count,
-                            struct memory_expected *ret);
-void memory_reference_dot(const struct memory_data *data, uint64_t begin, uint64_t count,
-                          struct memory_expected *ret);
-void memory_reference_gelu(const struct memory_data *data, uint64_t begin, uint64_t count,
-                           struct memory_expected *ret);
-void memory_reference_layer_norm(const struct memory_data *data, uint64_t begin, uint64_t count,
-                                 struct memory_expected *ret);
-void memory_reference_softmax(const struct memory_data *data, uint64_t begin, uint64_t count,
-                              struct memory_expected *ret);
-void memory_reference_transpose(const struct memory_data *data, uint64_t begin, uint64_t count,
-                                struct memory_expected *ret);
-void memory_reference_gather(const struct memory_data *data, uint64_t begin, uint64_t count,
-                             struct memory_expected *ret);
+memory_reference_fn memory_reference_copy, memory_reference_scale, memory_reference_add,
+    memory_reference_triad, memory_reference_dot, memory_reference_gelu,
+    memory_reference_layer_norm, memory_reference_softmax, memory_reference_transpose,
+    memory_reference_gather;
+memory_reference_fn memory_reference_adamw_w, memory_reference_adamw_m, memory_reference_adamw_v;
 
-double memory_roundings_none(const struct memory_instance *instance);
-double memory_roundings_one(const struct memory_instance *instance);
-double memory_roundings_two(const struct memory_instance *instance);
-double memory_roundings_dot(const struct memory_instance *instance);
-double memory_roundings_gelu(const struct memory_instance *instance);
-double memory_roundings_layer_norm(const struct memory_instance *instance);
-double memory_roundings_softmax(const struct memory_instance *instance);
+memory_roundings_fn memory_roundings_none, memory_roundings_one, memory_roundings_two,
+    memory_roundings_dot, memory_roundings_gelu, memory_roundings_layer_norm,
+    memory_roundings_softmax;
+memory_roundings_fn memory_roundings_adamw_w, memory_roundings_adamw_m, memory_roundings_adamw_v;
 
 #endif

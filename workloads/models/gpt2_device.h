@@ -111,7 +111,9 @@ typedef enum status gpt2_observe_fn(void *observer, uint64_t site, struct operan
  * before it is read again by another part of the same pass, of the backward pass when training; may
  * write to it, and wait for the device.
  */
-typedef enum status gpt2_retire_fn(void *observer, enum gpt2_buffer buffer, struct error *err);
+struct gpt2_device;
+typedef enum status gpt2_retire_fn(struct gpt2_device *model, enum gpt2_buffer buffer,
+                                   struct error *err);
 
 /* The tokens of a sequence lie so far apart in GPT2_TOKENS: its positions, and one more. */
 uint64_t gpt2_token_stride(const struct gpt2_device_plan *plan);
@@ -160,7 +162,7 @@ struct gpt2_device {
     uint64_t outputs; /* rows of the step's logits: those of its outputs, or more when padded */
     gpt2_observe_fn *observe; /* set by the caller; NULL: none */
     gpt2_retire_fn *retire;   /* likewise */
-    void *observer;           /* given to both */
+    void *observer;           /* theirs */
 };
 
 /*

@@ -63,7 +63,7 @@ struct op_norm gpt2_norm_of(const struct gpt2_device *model, uint64_t index, enu
 
 enum status gpt2_retire(struct gpt2_device *model, enum gpt2_buffer buffer, struct error *err)
 {
-    return model->retire ? model->retire(model->observer, buffer, err) : STATUS_OK;
+    return model->retire ? model->retire(model, buffer, err) : STATUS_OK;
 }
 
 /* Of an array that the next layer uses again, unless each has its own. */
@@ -423,35 +423,30 @@ enum status gpt2_device_forward(struct gpt2_device *model, uint64_t slot, struct
         .c = logits_matrix(model),
         .constant_b = !model->plan.training,
     };
-    enum status status = cached ? op_step_embedding(model->ops, &model->step, wte, wpe, x, d, err)
-                                : op_embedding(model->ops, &model->tokens, wte, wpe, x, d, err);
 
-    if (status == STATUS_OK && model->plan.quantised) {
-        status = gpt2_forward_int8(model, err);
-        return status == STATUS_OK && cached ? gpt2_step_choose(model, err) : status;
+    TRY(cached ? op_step_embedding(model->ops, &model->step, wte, wpe, x, d, err)
+               : op_embedding(model->ops, &model->tokens, wte, wpe, x, d, err));
+    if (model->plan.quantised) {
+        TRY(gpt2_forward_int8(model, err));
+        return cached ? gpt2_step_choose(model, err) : STATUS_OK;
     }
-    for (uint64_t layer = 0; layer < shape->layers && status == STATUS_OK; layer++)
-        status = layer_forward(model, layer, err);
+    for (uint64_t layer = 0; layer < shape->layers; layer++)
+        TRY(layer_forward(model, layer, err));
     if (cached && model->step.outputs == 0)
-        return status; /* a part of a prompt: its keys and values are all that is wanted */
-    if (status == STATUS_OK && cached)
-        status = gpt2_step_outputs(model, err);
-    if (status == STATUS_OK)
-        status = norm_forward(model, end, err);
-    if (status == STATUS_OK)
-        status = gpt2_observe(model, gpt2_int8_sites(shape) - 1, head.a.at, head.m * head.k, err);
-    if (status == STATUS_OK)
-        status = op_gemm(model->ops, &head, err);
-    if (status == STATUS_OK && cached)
-        status = gpt2_step_choose(model, err);
-    if (status != STATUS_OK || !model->plan.training)
-        return status;
-    status = op_cross_entropy(model->ops, &model->tokens, &logits, model->buffers[GPT2_TOTAL],
-                              model->buffers[GPT2_ROW_LOSS], err);
-    if (status == STATUS_OK)
-        status = op_mean(model->ops, model->buffers[GPT2_ROW_LOSS], model->tokens.rows,
-                         model->buffers[GPT2_LOSSES], slot % GPT2_LOSS_SLOTS, err);
-    return status;
+        return STATUS_OK; /* a part of a prompt: its keys and values are all that is wanted */
+    if (cached)
+        TRY(gpt2_step_outputs(model, err));
+    TRY(norm_forward(model, end, err));
+    TRY(gpt2_observe(model, gpt2_int8_sites(shape) - 1, head.a.at, head.m * head.k, err));
+    TRY(op_gemm(model->ops, &head, err));
+    if (cached)
+        TRY(gpt2_step_choose(model, err));
+    if (!model->plan.training)
+        return STATUS_OK;
+    TRY(op_cross_entropy(model->ops, &model->tokens, &logits, model->buffers[GPT2_TOTAL],
+                         model->buffers[GPT2_ROW_LOSS], err));
+    return op_mean(model->ops, model->buffers[GPT2_ROW_LOSS], model->tokens.rows,
+                   model->buffers[GPT2_LOSSES], slot % GPT2_LOSS_SLOTS, err);
 }
 
 enum status gpt2_device_backward(struct gpt2_device *model, struct error *err)

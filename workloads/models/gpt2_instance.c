@@ -57,6 +57,13 @@ enum status gpt2_make_batch(const struct token_source *source, uint64_t first, u
     return op_tokens_index(indices, rows, ret_unique, err);
 }
 
+enum status gpt2_instance_resume(struct workload_instance *base, struct error *err)
+{
+    (void)err;
+    ops_seal(((struct gpt2_instance *)base)->ops);
+    return STATUS_OK;
+}
+
 enum status gpt2_instance_stages(struct workload_instance *base, struct workload_stages *ret,
                                  struct error *err)
 {
@@ -71,11 +78,7 @@ enum status gpt2_instance_stages(struct workload_instance *base, struct workload
     }
     for (size_t i = stages->host_count; i < stages->count && instance->events[0]; i++) {
         struct event *const *ends = instance->events + (i - stages->host_count);
-        enum status status =
-            device_event_elapsed_ns(base->device, ends[0], ends[1], &ret->ns[i], err);
-
-        if (status != STATUS_OK)
-            return status;
+        TRY(device_event_elapsed_ns(base->device, ends[0], ends[1], &ret->ns[i], err));
     }
     return STATUS_OK;
 }

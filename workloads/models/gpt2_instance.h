@@ -55,6 +55,8 @@ enum status gpt2_cost(const struct workload_case *work, const struct gpt2_device
                       uint64_t passes, struct workload_cost *ret, struct error *err);
 
 /* Hooks of a kind. */
+/* An iteration has run every GEMM, so none may be new from now on. */
+enum status gpt2_instance_resume(struct workload_instance *base, struct error *err);
 enum status gpt2_instance_stages(struct workload_instance *base, struct workload_stages *ret,
                                  struct error *err);
 size_t gpt2_instance_artifacts(struct workload_instance *base, struct module_artifact *ret,

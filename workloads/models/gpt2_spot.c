@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "workloads/storage.h"
 
 #define PREFIX_MIN 2
@@ -132,6 +133,24 @@ enum status gpt2_poison_all(const struct gpt2_device *model, struct random *rand
     return STATUS_OK;
 }
 
+static enum status retire(struct gpt2_device *model, enum gpt2_buffer buffer, struct error *err)
+{
+    return gpt2_poison_drawn(model, buffer, model->observer, err);
+}
+
+enum status gpt2_spot_begin(struct gpt2_device *model, struct random *random, struct error *err)
+{
+    model->retire = retire;
+    model->observer = random;
+    return gpt2_poison_all(model, random, err);
+}
+
+void gpt2_spot_end(struct gpt2_device **model)
+{
+    (*model)->retire = NULL;
+    (*model)->observer = NULL;
+}
+
 /* ---- layer norms ---- */
 
 /*
@@ -171,26 +190,21 @@ enum status gpt2_check_norms(const struct gpt2_device *model, struct random *ran
         .metric = "max_of_bound",
         .reason = "sums of a row in f32, and a few roundings of the square root and the division",
     };
-    float *x = malloc(width * sizeof(*x)), mean, rstd;
-    enum status status = STATUS_OK;
+    AUTO_FREE float *x = malloc(width * sizeof(*x));
+    float mean, rstd;
 
     if (!x)
         return error_no_memory(err);
-    for (uint64_t i = 0; model->buffers[GPT2_MEAN] && i < NORM_ROWS * halves && status == STATUS_OK;
-         i++) {
+    for (uint64_t i = 0; model->buffers[GPT2_MEAN] && i < NORM_ROWS * halves; i++) {
         const uint64_t row = i / NORM_ROWS * rows + random_next_below(random, rows);
 
-        status = gpt2_device_fetch(model, GPT2_RESIDUAL, row * width, width, x, err);
-        if (status == STATUS_OK)
-            status = gpt2_device_fetch(model, GPT2_MEAN, row, 1, &mean, err);
-        if (status == STATUS_OK)
-            status = gpt2_device_fetch(model, GPT2_RSTD, row, 1, &rstd, err);
-        if (status == STATUS_OK)
-            check.error = fmax(check.error, statistics_error(x, width, (double)mean, (double)rstd));
+        TRY(gpt2_device_fetch(model, GPT2_RESIDUAL, row * width, width, x, err));
+        TRY(gpt2_device_fetch(model, GPT2_MEAN, row, 1, &mean, err));
+        TRY(gpt2_device_fetch(model, GPT2_RSTD, row, 1, &rstd, err));
+        check.error = fmax(check.error, statistics_error(x, width, (double)mean, (double)rstd));
         check.compared += 2;
     }
-    free(x);
-    if (status == STATUS_OK && check.compared > 0)
+    if (check.compared > 0)
         check_sink_report(sink, check, "mean or reciprocal deviation of a row");
-    return status;
+    return STATUS_OK;
 }

@@ -41,6 +41,14 @@ enum status gpt2_poison_all(const struct gpt2_device *model, struct random *rand
                             struct error *err);
 
 /*
+ * gpt2_poison_all, and the same of each buffer again where the next layer writes it too, in all
+ * passes until gpt2_spot_end, which CLEANUP calls of a pointer to the model. The random numbers
+ * must last as long.
+ */
+enum status gpt2_spot_begin(struct gpt2_device *model, struct random *random, struct error *err);
+void gpt2_spot_end(struct gpt2_device **model);
+
+/*
  * "norm.statistics": mean and reciprocal deviation of drawn rows of the layer norms whose inputs
  * are still there (all when training, else the last), against those of the very rows in fp64. As
  * errors of single numbers in f32 they show a missing epsilon, which is lost in the roundings

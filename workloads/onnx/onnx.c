@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "harness/core/cleanup.h"
 #include "workloads/kinds.h"
 #include "workloads/onnx/external.h"
 
@@ -26,43 +27,45 @@ static enum status read_file(struct onnx_instance *instance, struct error *err)
     return onnx_model_read(instance->file.data, instance->file.length, &instance->model, err);
 }
 
+/* Where the weights lie that are beside the model. */
+struct side_files {
+    struct onnx_side_file files[ONNX_SIDE_FILES_MAX];
+    char *paths[ONNX_SIDE_FILES_MAX];
+};
+
+static void side_files_finish(struct side_files *side)
+{
+    for (size_t i = 0; i < ONNX_SIDE_FILES_MAX; i++)
+        free(side->paths[i]);
+}
+
 /* The model with its weights in it, where they lie in files of their own. */
 static enum status join_weights(struct onnx_instance *instance, struct error *err)
 {
     const struct onnx_parameters *parameters = instance->parameters;
     const struct onnx_bytes bytes = {(const uint8_t *)instance->file.data, instance->file.length};
-    struct onnx_side_file files[ONNX_SIDE_FILES_MAX] = {0};
-    char *paths[ONNX_SIDE_FILES_MAX] = {NULL};
-    struct text joined;
-    enum status status = STATUS_OK;
+    CLEANUP(side_files_finish) struct side_files side = {0};
+    CLEANUP(text_finish) struct text joined = {0};
 
     text_init(&joined);
-    for (size_t i = 0; i < parameters->data_count && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < parameters->data_count; i++) {
+        const struct onnx_data_file *data = &parameters->data[i];
         struct stat about;
 
-        status = onnx_file_find(&parameters->data[i].digest, parameters->data[i].location,
-                                &paths[i], err);
-        if (status == STATUS_OK && stat(paths[i], &about) == 0)
-            files[i] = (struct onnx_side_file){parameters->data[i].location, paths[i],
-                                               (uint64_t)about.st_size};
+        TRY(onnx_file_find(&data->digest, data->location, &side.paths[i], err));
+        if (stat(side.paths[i], &about) == 0)
+            side.files[i] =
+                (struct onnx_side_file){data->location, side.paths[i], (uint64_t)about.st_size};
     }
-    if (status == STATUS_OK)
-        status =
-            onnx_external_check(&instance->model, bytes.length, files, parameters->data_count, err);
-    if (status == STATUS_OK)
-        status = onnx_external_join(&instance->model, bytes, files, parameters->data_count, &joined,
-                                    err);
-    if (status == STATUS_OK) {
-        onnx_model_finish(&instance->model);
-        text_finish(&instance->file);
-        instance->file = joined;
-        status = read_file(instance, err);
-    } else {
-        text_finish(&joined);
-    }
-    for (size_t i = 0; i < parameters->data_count; i++)
-        free(paths[i]);
-    return status;
+    TRY(onnx_external_check(&instance->model, bytes.length, side.files, parameters->data_count,
+                            err));
+    TRY(onnx_external_join(&instance->model, bytes, side.files, parameters->data_count, &joined,
+                           err));
+    onnx_model_finish(&instance->model);
+    text_finish(&instance->file);
+    instance->file = joined;
+    text_init(&joined);
+    return read_file(instance, err);
 }
 
 static enum status read_model(struct onnx_instance *instance, struct error *err)
@@ -83,12 +86,11 @@ static enum status bind(struct onnx_instance *instance, const struct onnx_declar
         .name = declared->name, .type = declared->type, .rank = declared->rank};
     for (size_t i = 0; i < declared->rank; i++)
         ret->shape[i] = (int64_t)declared->shape[i];
-    const enum status status = device_buffer_alloc(
-        instance->base.device, declared->elements * (dtype_bits(declared->type) / 8),
-        BUFFER_READ_WRITE, buffer, err);
-
+    TRY(device_buffer_alloc(instance->base.device,
+                            declared->elements * (dtype_bits(declared->type) / 8),
+                            BUFFER_READ_WRITE, buffer, err));
     ret->buffer = *buffer;
-    return status;
+    return STATUS_OK;
 }
 
 static enum status init(struct workload_instance *base, struct error *err)
@@ -110,6 +112,7 @@ static enum status init(struct workload_instance *base, struct error *err)
     for (size_t i = 0; i < parameters->output_count; i++)
         TRY(bind(instance, &parameters->outputs[i], &instance->outputs[i], &outputs[i], err));
     TRY(onnx_fill(instance, NULL, err));
+    TRY(onnx_poison(instance, err));
     wanted.onnx = instance->file.data;
     wanted.length = instance->file.length;
     wanted.inputs = inputs;
@@ -162,10 +165,7 @@ const struct workload_kind workload_onnx = {
     .iterate = onnx_iterate,
     .runs_frameworks = true,
     .needs_framework = true,
-    .verify = onnx_verify,
-    .spot_check = onnx_spot_check,
-    .tolerance = onnx_tolerance,
-    .recheck = onnx_recheck,
+    .checks = &onnx_checks,
     .facts = facts,
     .files = files,
     .finish = finish,

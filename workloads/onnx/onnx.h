@@ -8,6 +8,7 @@
 
 #include "harness/core/digest.h"
 #include "harness/core/tensors.h"
+#include "workloads/check/frame.h"
 #include "workloads/onnx/model.h"
 #include "workloads/onnx/reference.h"
 #include "workloads/workload.h"
@@ -59,7 +60,7 @@ struct onnx_instance {
     struct onnx_reference *reference; /* NULL: the declaration names outputs */
     struct buffer *inputs[ONNX_ARRAYS_MAX], *outputs[ONNX_ARRAYS_MAX];
     double *expected[ONNX_ARRAYS_MAX]; /* of the declared inputs; NULL until needed */
-    uint64_t iterations;
+    bool taken;                        /* all of them are there */
 };
 
 /* declare.c */
@@ -112,15 +113,12 @@ enum status onnx_file_tensors(const struct digest *digest, const char *what, str
 enum status onnx_input(const struct onnx_instance *instance, size_t number, const uint64_t *secret,
                        void **ret, struct error *err);
 
-/* verify.c */
+/* checks.c */
+extern const struct workload_checks onnx_checks;
 enum status onnx_iterate(struct workload_instance *base, struct error *err);
-enum status onnx_verify(struct workload_instance *base, workload_check_fn *report, void *context,
-                        struct error *err);
-enum status onnx_spot_check(struct workload_instance *base, uint64_t secret,
-                            workload_check_fn *report, void *context, struct error *err);
-enum status onnx_recheck(struct workload_instance *base, const char *expected,
-                         struct workload_recheck *ret, struct error *err);
 /* Uploads the inputs; `secret` as for onnx_input. */
 enum status onnx_fill(struct onnx_instance *instance, const uint64_t *secret, struct error *err);
+/* NaN into every output. */
+enum status onnx_poison(const struct onnx_instance *instance, struct error *err);
 
 #endif

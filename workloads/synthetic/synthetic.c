@@ -12,7 +12,7 @@
 #include "harness/core/cleanup.h"
 #include "harness/core/random.h"
 #include "workloads/declaration.h"
-#include "workloads/fingerprint.h"
+#include "workloads/check/frame.h"
 #include "workloads/kernel_text.h"
 #include "workloads/kinds.h"
 
@@ -194,17 +194,9 @@ static enum status allocate(struct synthetic_instance *instance, struct error *e
 static enum status compile(struct synthetic_instance *instance, struct error *err)
 {
     static const char *const files[] = {"synthetic.h"};
-    struct module_source source = {.file = "workloads/kernels/synthetic.h", .lanes = 1};
-    char *text;
-    enum status status;
+    const struct module_source source = {.file = "workloads/kernels/synthetic.h", .lanes = 1};
 
-    status = kernel_text_join(files, 1, &text, err);
-    if (status != STATUS_OK)
-        return status;
-    source.text = text;
-    status = device_module_load(instance->base.device, &source, &instance->module, err);
-    free(text);
-    return status;
+    return kernel_text_load(instance->base.device, files, 1, source, &instance->module, err);
 }
 
 static enum status init(struct workload_instance *base, struct error *err)
@@ -241,12 +233,8 @@ static enum status iterate(struct workload_instance *base, struct error *err)
         .arg_count = sizeof(args) / sizeof(args[0]),
     };
 
-    for (int64_t i = 0; i < instance->launches; ++i) {
-        enum status status = device_kernel_launch(base->device, &launch, err);
-
-        if (status != STATUS_OK)
-            return status;
-    }
+    for (int64_t i = 0; i < instance->launches; ++i)
+        TRY(device_kernel_launch(base->device, &launch, err));
     return STATUS_OK;
 }
 
@@ -258,10 +246,8 @@ static enum status serve(struct workload_instance *base, const struct workload_s
     const struct synthetic_service *service = &parameters->service;
     double length_ns =
         (double)service->base_ns + (double)service->per_item_ns * (double)step->batch;
-    enum status status = iterate(base, err);
+    const enum status status = check_iterate(base, err);
 
-    if (status == STATUS_OK)
-        status = device_synchronize(base->device, err);
     if (service->law == SERVICE_EXPONENTIAL)
         length_ns *= -log1p(-random_unit(random_at(step->seed, SERVICE_STREAM, step->number)));
     if (service->stall_ns > 0 && step->at_ns >= service->stall_at_ns && !instance->stalled) {
@@ -272,8 +258,7 @@ static enum status serve(struct workload_instance *base, const struct workload_s
     return status;
 }
 
-static enum status compare_pattern(const struct synthetic_instance *instance,
-                                   workload_check_fn *report, void *context, struct error *err)
+static void compare_pattern(const struct synthetic_instance *instance, struct check_sink *sink)
 {
     struct workload_check check = {
         .output = "pattern",
@@ -296,35 +281,34 @@ static enum status compare_pattern(const struct synthetic_instance *instance,
         }
         check.passed = false;
     }
-    report(context, &check);
+    check_sink_put(sink, &check);
     if (!check.passed)
-        return error_set(err, STATUS_CHECK_FAILED,
-                         "pattern[%llu]: got %.9g, expected %.9g: what was uploaded did not come "
-                         "back",
-                         (unsigned long long)worst, (double)instance->received[worst],
-                         (double)instance->pattern[worst]);
-    return STATUS_OK;
+        check_sink_fail(sink,
+                        "pattern[%llu]: got %.9g, expected %.9g: what was uploaded did not come "
+                        "back",
+                        (unsigned long long)worst, (double)instance->received[worst],
+                        (double)instance->pattern[worst]);
 }
 
-static enum status verify(struct workload_instance *base, workload_check_fn *report, void *context,
+static enum status verify(struct workload_instance *base, struct check_sink *sink,
                           struct error *err)
 {
     struct synthetic_instance *instance = (struct synthetic_instance *)base;
-    /* A launch triggers the device's launch faults here too. */
 
-    TRY(iterate(base, err));
-    TRY(device_synchronize(base->device, err));
+    /* A launch triggers the device's launch faults here too. */
+    TRY(check_iterate(base, err));
     TRY(device_download(instance->source, 0, instance->received, instance->elements * sizeof(float),
                         err));
-    return compare_pattern(instance, report, context, err);
+    compare_pattern(instance, sink);
+    return STATUS_OK;
 }
 
 /* The device computes nothing, so a launch and what memory holds is all that can be looked at. */
 static enum status spot_check(struct workload_instance *base, uint64_t secret,
-                              workload_check_fn *report, void *context, struct error *err)
+                              struct check_sink *sink, struct error *err)
 {
     (void)secret;
-    return verify(base, report, context, err);
+    return verify(base, sink, err);
 }
 
 static double tolerance(const struct workload_case *work, const char *output, const char *metric)
@@ -334,28 +318,26 @@ static double tolerance(const struct workload_case *work, const char *output, co
     return strcmp(output, "pattern") ? -1.0 : 0.0;
 }
 
-static enum status recheck(struct workload_instance *base, const char *expected,
-                           struct workload_recheck *ret, struct error *err)
+static enum status recheck(struct workload_instance *base, struct recheck *recheck,
+                           struct error *err)
 {
     struct synthetic_instance *instance = (struct synthetic_instance *)base;
-    struct fingerprint fingerprint;
-    enum status status = iterate(base, err);
+    const struct check_output pattern = {.buffer = instance->source,
+                                         .type = DTYPE_F32,
+                                         .rows = 1,
+                                         .columns = instance->elements,
+                                         .stride = instance->elements};
 
-    fingerprint_init(&fingerprint);
-    if (status == STATUS_OK)
-        status = device_synchronize(base->device, err);
-    if (status == STATUS_OK)
-        status = fingerprint_add_buffer(&fingerprint, instance->source, 0,
-                                        instance->elements * sizeof(float), err);
-    if (status != STATUS_OK)
-        return status;
-    ret->compared = instance->elements;
-    ret->text = fingerprint_text(&fingerprint);
-    if (ret->text == NULL)
-        return error_no_memory(err);
-    ret->same = expected != NULL && !strcmp(ret->text, expected);
-    return STATUS_OK;
+    TRY(check_iterate(base, err));
+    return recheck_add(recheck, &pattern, err);
 }
+
+static const struct workload_checks checks = {
+    .verify = verify,
+    .spot_check = spot_check,
+    .tolerance = tolerance,
+    .recheck = recheck,
+};
 
 /* ---- handed over ---- */
 
@@ -379,32 +361,28 @@ static enum status write_handover(const struct workload_case *work, bool inputs_
                                   const uint64_t *secret, const char *path, struct error *err)
 {
     const struct tensor pattern = pattern_tensor(work);
-    struct tensors file;
-    enum status status = tensors_create(path, &pattern, 1, &file, err);
+    CLEANUP(tensors_close) struct tensors file = {0};
 
     (void)inputs_only;
-    if (status == STATUS_OK)
-        fill_pattern(work, secret, file.items[0].data);
-    tensors_close(&file);
-    return status;
+    TRY(tensors_create(path, &pattern, 1, &file, err));
+    fill_pattern(work, secret, file.items[0].data);
+    return STATUS_OK;
 }
 
-static enum status judge_handover(const struct workload_case *work, const uint64_t *secret,
-                                  const struct tensors *outputs, int64_t iteration, bool whole,
-                                  workload_check_fn *report, void *context, struct error *err)
+static enum status judge_handover(const struct workload_handed *handed, struct check_sink *sink,
+                                  struct error *err)
 {
-    const struct tensor pattern = pattern_tensor(work), *got = NULL;
+    const struct tensor pattern = pattern_tensor(handed->work), *got = NULL;
     AUTO_FREE float *wanted = malloc(pattern.bytes);
     struct synthetic_instance instance = {.pattern = wanted, .elements = pattern.shape[0]};
 
     if (!wanted)
         return error_no_memory(err);
-    (void)iteration;
-    (void)whole;
-    TRY(tensors_find(outputs, "pattern", DTYPE_F32, DTYPE_F32, 1, pattern.shape, &got, err));
-    fill_pattern(work, secret, wanted);
+    TRY(tensors_find(handed->outputs, "pattern", DTYPE_F32, DTYPE_F32, 1, pattern.shape, &got,
+                     err));
+    fill_pattern(handed->work, handed->secret, wanted);
     instance.received = got->data;
-    TRY(compare_pattern(&instance, report, context, err));
+    compare_pattern(&instance, sink);
     return STATUS_OK;
 }
 
@@ -432,10 +410,7 @@ const struct workload_kind workload_synthetic = {
     .iterate = iterate,
     .serve = serve,
     .serves_tokens = true,
-    .verify = verify,
-    .spot_check = spot_check,
-    .tolerance = tolerance,
-    .recheck = recheck,
+    .checks = &checks,
     .artifacts = artifacts,
     .handover = &handover,
     .finish = finish,

@@ -2,8 +2,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "workloads/storage.h"
 #include "harness/core/cleanup.h"
+#include "workloads/storage.h"
 #include "workloads/training_step/training_step.h"
 
 #define COLUMNS 16
@@ -34,6 +34,13 @@ static enum status allocate(struct sums *sums, struct error *err)
     sums->head = sums->sum + cells;
     sums->rest = sums->head + cells;
     return sums->hidden && sums->up && sums->sum ? STATUS_OK : error_no_memory(err);
+}
+
+static void sums_finish(struct sums *sums)
+{
+    free(sums->hidden);
+    free(sums->up);
+    free(sums->sum);
 }
 
 /* f16's steps near zero; f32 and bf16 have the same range. */
@@ -118,10 +125,10 @@ static enum status compare(struct sums *sums, uint64_t offset, const double *wan
     const double narrow = storage_unit_roundoff(storage);
     const double added = ((double)sums->model->tokens.rows + 2.0) * 0x1p-24;
     float got[COLUMNS];
-    enum status status = gpt2_device_fetch(sums->model, GPT2_GRADIENTS, offset + sums->first,
-                                           sums->columns, got, err);
 
-    for (uint64_t c = 0; c < sums->columns && status == STATUS_OK; c++) {
+    TRY(gpt2_device_fetch(sums->model, GPT2_GRADIENTS, offset + sums->first, sums->columns, got,
+                          err));
+    for (uint64_t c = 0; c < sums->columns; c++) {
         const double bound = head[c] * (2.0 * narrow + added + (tf32 ? 0x1p-9 : 0.0)) +
                              rest[c] * (narrow + added) + smallest_step(storage);
         const double error = fabs((double)got[c] - wanted[c]) / bound;
@@ -129,7 +136,7 @@ static enum status compare(struct sums *sums, uint64_t offset, const double *wan
         sums->check.error = fmax(sums->check.error, isnan(error) ? DBL_MAX : error);
     }
     sums->check.compared += sums->columns;
-    return status;
+    return STATUS_OK;
 }
 
 /* A position's gradient is the sum over its rows. */
@@ -167,6 +174,7 @@ enum status training_check_ends(struct training_instance *instance, const int32_
     const struct gpt2_device *model = instance->gpt2.model;
     const bool tf32 = instance->gpt2.base.work.precision == PRECISION_TF32;
     const uint64_t width = model->plan.shape.width;
+    CLEANUP(sums_finish)
     struct sums sums = {
         .model = model,
         .tokens = indices,
@@ -182,28 +190,21 @@ enum status training_check_ends(struct training_instance *instance, const int32_
                  .reason = "softmax adds up to 1: roundings of the storage type, and sums in f32"},
         .scale = 1.0 / (inverse * (double)model->tokens.rows),
     };
-    enum status status = allocate(&sums, err);
 
+    TRY(allocate(&sums, err));
     sums.first = random_next_below(random, width - sums.columns + 1);
-    if (status == STATUS_OK)
-        status = fetch(&sums, err);
-    if (status == STATUS_OK)
-        status = add_rows(&sums, err);
-    for (uint64_t u = 0; u < model->tokens.unique && status == STATUS_OK; u++) {
+    TRY(fetch(&sums, err));
+    TRY(add_rows(&sums, err));
+    for (uint64_t u = 0; u < model->tokens.unique; u++) {
         const uint64_t at = u * sums.columns;
 
-        status = compare(
-            &sums, gpt2_offset(&model->plan.shape, GPT2_WTE, 0) + (uint64_t)sums.unique[u] * width,
-            sums.sum + at, sums.head + at, sums.rest + at, tf32, err);
+        TRY(compare(&sums,
+                    gpt2_offset(&model->plan.shape, GPT2_WTE, 0) + (uint64_t)sums.unique[u] * width,
+                    sums.sum + at, sums.head + at, sums.rest + at, tf32, err));
     }
-    for (int i = 0; i < POSITIONS && status == STATUS_OK; i++)
-        status = compare_position(&sums, random_next_below(random, model->plan.length), err);
-    if (status == STATUS_OK)
-        check_sink_report(sink, sums.rows, "a row of the logits' gradients does not add up to 0");
-    if (status == STATUS_OK)
-        check_sink_report(sink, sums.check, "an embedding's gradient is not the sum of its parts");
-    free(sums.hidden);
-    free(sums.up);
-    free(sums.sum);
-    return status;
+    for (int i = 0; i < POSITIONS; i++)
+        TRY(compare_position(&sums, random_next_below(random, model->plan.length), err));
+    check_sink_report(sink, sums.rows, "a row of the logits' gradients does not add up to 0");
+    check_sink_report(sink, sums.check, "an embedding's gradient is not the sum of its parts");
+    return STATUS_OK;
 }

@@ -99,17 +99,13 @@ static void finish(struct workload_instance *base)
  */
 static enum status prepare_gemm(struct training_instance *instance, struct error *err)
 {
-    enum status status;
-
     if (instance->parameters->verify_sequences >= instance->sequences)
         return STATUS_OK;
-    status = training_next_batch(instance, err);
+    TRY(training_next_batch(instance, err));
     instance->next_sequence = 0;
-    if (status == STATUS_OK)
-        status = gpt2_device_forward(instance->gpt2.model, 0, err);
-    if (status == STATUS_OK)
-        status = gpt2_device_backward(instance->gpt2.model, err);
-    return status == STATUS_OK ? device_synchronize(instance->gpt2.base.device, err) : status;
+    TRY(gpt2_device_forward(instance->gpt2.model, 0, err));
+    TRY(gpt2_device_backward(instance->gpt2.model, err));
+    return device_synchronize(instance->gpt2.base.device, err);
 }
 
 static enum status init(struct workload_instance *base, struct error *err)
@@ -241,10 +237,7 @@ const struct workload_kind workload_training_step = {
     .init = init,
     .iterate = training_iterate,
     .stages = gpt2_instance_stages,
-    .verify = training_verify,
-    .spot_check = training_spot_check,
-    .tolerance = training_tolerance,
-    .recheck = training_recheck,
+    .checks = &training_checks,
     .artifacts = gpt2_instance_artifacts,
     .choices = gpt2_instance_choices,
     .facts = facts,

@@ -8,7 +8,7 @@
 #define ASSAY_WORKLOADS_TRAINING_STEP_TRAINING_STEP_H
 
 #include "harness/core/random.h"
-#include "workloads/check/compare.h"
+#include "workloads/check/frame.h"
 #include "workloads/models/declaration.h"
 #include "workloads/models/gpt2_instance.h"
 #include "workloads/models/gpt2_precision.h"
@@ -57,6 +57,13 @@ struct training_instance {
     float fp32_losses[LOSS_HEAD];
     uint64_t fp32_steps;
     char *fp32_missing; /* why there are none; heap */
+    /*
+     * A step of another program, in place of the device's; then there is neither device nor ops.
+     * Gradients of one tensor after another, without padding. NULL: none.
+     */
+    struct training_handed {
+        const float *loss, *gradients;
+    } handed;
 };
 
 /* declare.c */
@@ -86,34 +93,20 @@ enum status training_run_fp32(struct training_instance *instance, struct error *
 /* How many of the first steps were trained on the same data in both. */
 uint64_t training_fp32_comparable(const struct training_instance *instance);
 
-/* verify.c */
-/* The part of the batch that is checked, uploaded; `indices` is heap. */
-struct training_subset {
-    int32_t *indices;
-    uint64_t sequences, unique;
+/* checks.c */
+extern const struct workload_checks training_checks;
+/* Passes that have run: over what, at which weights. */
+struct training_passes {
+    const int32_t *tokens, *targets;
+    uint64_t sequences;
+    const float *weights;
+    uint64_t step;  /* from 0: whose loss it is */
+    double inverse; /* takes the loss scale out of the gradients */
 };
-enum status training_take_subset(struct training_instance *instance, struct training_subset *ret,
-                                 struct error *err);
-/*
- * Forward and backward on the device. Where the loss scale is too large for these gradients, the
- * update skips and halves it, as in training, and the passes run again.
- */
-enum status training_run_passes(struct training_instance *instance,
-                                const struct training_subset *subset, struct error *err);
-/*
- * "loss": that of step `step` (from 0); "grad.TENSOR" and "grad.blocks": all gradients times
- * `inverse`, which takes the loss scale out; against the reference's.
- */
-enum status training_check_loss(struct training_instance *instance, uint64_t step, double expected,
-                                struct check_sink *sink, struct error *err);
-enum status training_check_gradients(struct training_instance *instance, float inverse,
-                                     const double *expected, struct check_sink *sink,
-                                     struct error *err);
-double training_tolerance(const struct workload_case *work, const char *output, const char *metric);
-enum status training_verify(struct workload_instance *instance, workload_check_fn *report,
-                            void *context, struct error *err);
-enum status training_recheck(struct workload_instance *instance, const char *expected,
-                             struct workload_recheck *ret, struct error *err);
+/* "loss", "grad.TENSOR" and "grad.blocks" against the reference's. */
+enum status training_check_passes(struct training_instance *instance,
+                                  const struct training_passes *passes, struct check_sink *sink,
+                                  struct error *err);
 
 /* update.c: an AdamW step against the formula, in windows of the optimizer's arrays */
 #define TRAINING_UPDATE_TOLERANCE 4e-6 /* the largest */
@@ -169,12 +162,6 @@ extern const struct workload_handover training_handover;
 enum status training_check_ends(struct training_instance *instance, const int32_t *indices,
                                 double inverse, struct random *random, struct check_sink *sink,
                                 struct error *err);
-
-/* spot_check.c */
-/* Tolerance of "loss.floor", in nats. */
-double training_floor_tolerance(const struct workload_case *work);
-enum status training_spot_check(struct workload_instance *base, uint64_t secret,
-                                workload_check_fn *report, void *context, struct error *err);
 
 /* loss.c */
 /* Losses against those in fp32, over the first `steps`; up to the first skipped one. */

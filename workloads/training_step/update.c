@@ -28,16 +28,14 @@ enum {
 static enum status fetch(struct training_instance *instance, const struct training_update *update,
                          enum gpt2_buffer buffer, float *ret, struct error *err)
 {
-    enum status status = STATUS_OK;
-
-    for (size_t i = 0; i < update->count && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < update->count; i++) {
         const struct training_window *window = &update->windows[i];
 
-        status = gpt2_device_fetch(instance->gpt2.model, buffer, window->offset, window->count, ret,
-                                   err);
+        TRY(gpt2_device_fetch(instance->gpt2.model, buffer, window->offset, window->count, ret,
+                              err));
         ret += window->count;
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* All but the gradients. */
@@ -57,7 +55,6 @@ enum status training_update_begin(struct training_instance *instance,
                                   struct training_update *ret, struct error *err)
 {
     struct op_scaling_state state;
-    enum status status;
 
     *ret = (struct training_update){
         .windows = windows,
@@ -69,15 +66,13 @@ enum status training_update_begin(struct training_instance *instance,
     for (size_t i = 0; i < count; i++)
         ret->room += windows[i].count;
     ret->before = malloc(ARRAYS * ret->room * sizeof(*ret->before));
-    status = ret->before ? fetch_arrays(instance, ret, ret->before, err) : error_no_memory(err);
-    if (status != STATUS_OK || instance->gpt2.model->plan.scale == 0.0)
-        return status;
-    status = gpt2_device_scaling(instance->gpt2.model, &state, err);
-    if (status == STATUS_OK) {
-        ret->step = state.taken + 1;
-        ret->inverse = 1.0 / (double)state.scale;
-    }
-    return status;
+    TRY(ret->before ? fetch_arrays(instance, ret, ret->before, err) : error_no_memory(err));
+    if (instance->gpt2.model->plan.scale == 0.0)
+        return STATUS_OK;
+    TRY(gpt2_device_scaling(instance->gpt2.model, &state, err));
+    ret->step = state.taken + 1;
+    ret->inverse = 1.0 / (double)state.scale;
+    return STATUS_OK;
 }
 
 enum status training_update_gradients(struct training_instance *instance,

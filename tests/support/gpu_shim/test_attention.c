@@ -36,7 +36,6 @@ static void count_check(void *context, const struct workload_check *check)
 static enum status start(struct running *running, const char *times, const json_t *choices,
                          struct error *err)
 {
-    const struct workload_kind *kind;
     struct workload_case work = {.workload = &running->workload,
                                  .precision = PRECISION_BF16,
                                  .batch = 2,
@@ -52,10 +51,9 @@ static enum status start(struct running *running, const char *times, const json_
     assert_int_equal(
         workload_parse("mine.yaml", TRAINING, strlen(TRAINING), &running->workload, NULL),
         STATUS_OK);
-    kind = running->workload.kind;
     status = workload_instance_create(&work, journey_device, &running->instance, err);
     if (status == STATUS_OK)
-        status = kind->verify(running->instance, count_check, &checks, err);
+        status = workload_verify(running->instance, count_check, &checks, err);
     if (status == STATUS_OK)
         assert_true(checks > 5);
     return status;

@@ -67,13 +67,13 @@ static enum status run_case(const struct small_case *item, struct device *device
     if (status == STATUS_OK)
         status = workload_instance_create(&work, device, &instance, err);
     if (status == STATUS_OK)
-        status = kind->verify(instance, count_check, tally, err);
+        status = workload_verify(instance, count_check, tally, err);
     if (status == STATUS_OK)
         status = kind->iterate(instance, err);
     if (status == STATUS_OK)
         status = device_synchronize(device, err);
     if (status == STATUS_OK)
-        status = kind->verify(instance, count_check, tally, err);
+        status = workload_verify(instance, count_check, tally, err);
     if (status == STATUS_OK)
         status = check_errors(item, tally, checks_before, err);
     workload_instance_destroy(instance);
