@@ -217,6 +217,24 @@ static void put_counts(struct record_body *body, const char *kind, const int64_t
     body_part(body, "same_cells_in_log", &same);
 }
 
+/* Now, and not before the trials of its campaigns: the date may have been set back meanwhile. */
+static enum status head_time(struct store *store, const int64_t *campaigns, size_t count,
+                             int64_t *ret, struct error *err)
+{
+    int64_t begun = 0;
+
+    *ret = clock_utc_ns();
+    for (size_t i = 0; i < count; i++) {
+        TRY(store_ask(store,
+                      "SELECT coalesce(max(max(t.started_utc_ns, coalesce(e.ended_utc_ns, 0))), 0)"
+                      " FROM trial t LEFT JOIN trial_end e ON e.trial = t.id WHERE t.campaign = ?1",
+                      campaigns[i], &begun, err));
+        if (begun > *ret)
+            *ret = begun;
+    }
+    return STATUS_OK;
+}
+
 static enum status insert_row(struct store *store, const char *kind, const int64_t *campaigns,
                               size_t count, const struct merkle *tree, int64_t *ret,
                               struct error *err)
@@ -224,10 +242,12 @@ static enum status insert_row(struct store *store, const char *kind, const int64
     const struct digest root = merkle_root(tree);
     const int64_t size = (int64_t)tree->size;
     struct record_body body = body_of(store, "checkpoint", err);
+    int64_t utc_ns = 0;
 
+    BODY_TRY(&body, head_time(store, campaigns, count, &utc_ns, err));
     body_u64(&body, "size", tree->size);
     body_digest(&body, "root", &root);
-    body_i64(&body, "utc_ns", clock_utc_ns());
+    body_i64(&body, "utc_ns", utc_ns);
     body_text(&body, "kind", kind);
     if (count == 1)
         body_campaign(&body, campaigns[0]);

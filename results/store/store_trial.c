@@ -56,7 +56,8 @@ static enum status not_before(struct store *store, const char *sql, int64_t id, 
 
 #define END_OF_CAMPAIGN                                                                            \
     "SELECT max(c.created_utc_ns, coalesce((SELECT max(e.ended_utc_ns) FROM trial t JOIN"          \
-    " trial_end e ON e.trial = t.id WHERE t.campaign = c.id), 0)) FROM campaign c WHERE c.id = ?1"
+    " trial_end e ON e.trial = t.id WHERE t.campaign = c.id), 0), coalesce((SELECT max(utc_ns)"    \
+    " FROM checkpoint h WHERE h.campaign = c.id), 0)) FROM campaign c WHERE c.id = ?1"
 #define BEGIN_OF_TRIAL "SELECT started_utc_ns FROM trial WHERE id = ?1"
 
 enum status store_begin_trial(struct store *store, int64_t campaign, int64_t sequence,
