@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/declaration.h"
 #include "harness/core/member.h"
 #include "harness/core/shape.h"
@@ -362,9 +363,20 @@ static const char *only_setting(const json_t *varied)
     return setting;
 }
 
+static void finish(struct judgement *judgement)
+{
+    json_decref(judgement->reasons);
+    json_decref(judgement->except);
+    json_decref(judgement->factors);
+    json_decref(judgement->fields);
+    json_decref(judgement->brought);
+    attribution_finish(&judgement->attribution);
+}
+
 enum status comparability_judge(const json_t *a, const json_t *b, const json_t *varied,
                                 json_t **ret, struct error *err)
 {
+    CLEANUP(finish)
     struct judgement judgement = {.a = a,
                                   .b = b,
                                   .varied = varied,
@@ -374,37 +386,23 @@ enum status comparability_judge(const json_t *a, const json_t *b, const json_t *
                                   .fields = json_array(),
                                   .brought = json_object(),
                                   .setting = only_setting(varied)};
+    AUTO_FREE const char **names = NULL;
     size_t count = 0, rules;
-    const char **names = NULL;
-    json_t *result = NULL;
-    enum status status = STATUS_OK;
 
     attribution_init(&judgement.attribution, a, b);
-    if (!field_rules(&rules, err)) {
-        status = STATUS_INTERNAL;
-        goto done;
-    }
+    if (!field_rules(&rules, err))
+        return STATUS_INTERNAL;
     names = names_to_judge(a, b, &count);
-    for (size_t i = 0; names && i < count; i++) {
-        struct finding finding = find(&judgement, names[i]);
+    if (!names)
+        return error_no_memory(err);
+    for (size_t i = 0; i < count; i++) {
+        const struct finding finding = find(&judgement, names[i]);
 
         weigh(&judgement, &finding);
     }
     weigh_self_declared(&judgement, a, b);
     refuse(&judgement, a, "a");
     refuse(&judgement, b, "b");
-    result = names ? conclude(&judgement) : NULL;
-    if (result)
-        *ret = result;
-    else
-        status = error_no_memory(err);
-done:
-    free(names);
-    json_decref(judgement.reasons);
-    json_decref(judgement.except);
-    json_decref(judgement.factors);
-    json_decref(judgement.fields);
-    attribution_finish(&judgement.attribution);
-    json_decref(judgement.brought);
-    return status;
+    *ret = conclude(&judgement);
+    return *ret ? STATUS_OK : error_no_memory(err);
 }

@@ -25,22 +25,18 @@ static enum status rows_of(struct store *store, const char *campaign, json_t **r
  */
 static bool is_family(struct store *store, const char *a, const char *b)
 {
-    json_t *rows[2] = {NULL, NULL};
+    json_auto_t *first = NULL, *second = NULL;
     int64_t campaign;
     size_t arms = 0;
-    bool wanted;
 
     if (!b)
         return store_find_campaign(store, a, &campaign, NULL) == STATUS_OK &&
                pairs_count(store, campaign, &arms, NULL) == STATUS_OK && arms > 1;
     if (strchr(a, '/') || strchr(b, '/'))
         return false;
-    wanted = rows_of(store, a, &rows[0], NULL) == STATUS_OK &&
-             rows_of(store, b, &rows[1], NULL) == STATUS_OK &&
-             (json_array_size(rows[0]) > 1 || json_array_size(rows[1]) > 1);
-    json_decref(rows[0]);
-    json_decref(rows[1]);
-    return wanted;
+    return rows_of(store, a, &first, NULL) == STATUS_OK &&
+           rows_of(store, b, &second, NULL) == STATUS_OK &&
+           (json_array_size(first) > 1 || json_array_size(second) > 1);
 }
 
 static bool has_several_devices(const json_t *rows)
@@ -128,16 +124,14 @@ static void leave_servers(struct campaign_comparison *c)
 
 static enum status judge_served(struct campaign_comparison *c, struct error *err)
 {
-    struct served_change **changes = calloc(c->count + 1, sizeof(struct served_change *));
-    enum status status = changes ? STATUS_OK : error_no_memory(err);
+    AUTO_FREE struct served_change **changes = calloc(c->count + 1, sizeof(struct served_change *));
 
-    for (size_t i = 0; i < c->count && changes; i++)
+    if (!changes)
+        return error_no_memory(err);
+    for (size_t i = 0; i < c->count; i++)
         changes[i] =
             c->list[i].has_numbers && c->list[i].figure != COMPARE_TIME ? &c->list[i].change : NULL;
-    if (changes)
-        status = served_change_family(changes, c->count, err);
-    free(changes);
-    return status;
+    return served_change_family(changes, c->count, err);
 }
 
 static bool has_time(const struct stored_comparison *one)
@@ -234,17 +228,15 @@ static enum status make_room(size_t count, struct campaign_comparison *c, struct
 static char *name_of_arms(const json_t *cells, const json_t *planned, const size_t places[2],
                           enum compare_figure figure)
 {
-    char *a = name_of(json_array_get(cells, places[0]), figure);
-    char *b = name_of(json_array_get(cells, places[1]), figure), *name = NULL;
+    AUTO_FREE char *a = name_of(json_array_get(cells, places[0]), figure),
+                   *b = name_of(json_array_get(cells, places[1]), figure);
     const char *arm =
         member_string(json_object_get(json_array_get(planned, places[1]), "spec"), "name");
 
-    if (a && b)
-        name = text_format("%s%s%s%s%s", a, strcmp(a, b) ? ", b: " : "", strcmp(a, b) ? b : "",
-                           arm ? ", " : "", arm ? arm : "");
-    free(a);
-    free(b);
-    return name;
+    if (!a || !b)
+        return NULL;
+    return text_format("%s%s%s%s%s", a, strcmp(a, b) ? ", b: " : "", strcmp(a, b) ? b : "",
+                       arm ? ", " : "", arm ? arm : "");
 }
 
 /* Each comparison that the plan of the arms declares. */
@@ -338,16 +330,13 @@ enum status campaign_comparison_make(struct store *store, const char *a, const c
                                      const struct compare_options *options,
                                      struct campaign_comparison *ret, struct error *err)
 {
+    CLEANUP(campaign_comparison_finish)
     struct campaign_comparison c = {.options = *options, .only = {json_array(), json_array()}};
-    enum status status = b ? add_campaigns(store, a, b, &c, err) : add_arms(store, a, &c, err);
 
-    if (status == STATUS_OK)
-        status = judge(&c, err);
-    if (status != STATUS_OK) {
-        campaign_comparison_finish(&c);
-        return status;
-    }
+    TRY(b ? add_campaigns(store, a, b, &c, err) : add_arms(store, a, &c, err));
+    TRY(judge(&c, err));
     *ret = c;
+    c = (struct campaign_comparison){.count = 0};
     return STATUS_OK;
 }
 
@@ -429,15 +418,14 @@ enum status campaign_comparison_record(struct store *store, bool gated,
 {
     const bool is_paired = c->is_single ? c->list->paired : !c->b[0];
     const char *kind = gated ? "gate" : is_paired ? "ab" : "compare";
-    enum status status = STATUS_OK;
 
-    for (size_t i = 0; i < c->count && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < c->count; i++) {
         const struct stored_comparison *one = &c->list[i];
-        json_t *object = gated ? gate_json(one, c->options.margin) : stored_comparison_json(one);
+        json_auto_t *object =
+            gated ? gate_json(one, c->options.margin) : stored_comparison_json(one);
 
-        status = stored_comparison_record(
-            store, kind, gated ? gate_decision_name(gate_decide(one)) : NULL, one, object, err);
-        json_decref(object);
+        TRY(stored_comparison_record(
+            store, kind, gated ? gate_decision_name(gate_decide(one)) : NULL, one, object, err));
     }
-    return status;
+    return STATUS_OK;
 }

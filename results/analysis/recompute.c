@@ -32,15 +32,11 @@ static enum status reproduction_from_record(struct store *store,
                                             double margin, const json_t *stored, json_t **ret,
                                             struct error *err)
 {
+    json_auto_t *none = json_array();
     const json_t *ids = json_object_get(json_object_get(stored, "repeatability"), "results");
     struct reproduction reproduction;
-    json_t *none = json_array();
-    enum status status =
-        reproduction_make(store, comparison, margin, ids ? ids : none, &reproduction, err);
 
-    json_decref(none);
-    if (status != STATUS_OK)
-        return status;
+    TRY(reproduction_make(store, comparison, margin, ids ? ids : none, &reproduction, err));
     *ret = reproduction_json(&reproduction);
     reproduction_finish(&reproduction);
     return STATUS_OK;
@@ -56,26 +52,18 @@ static enum status family_from_record(struct store *store, const char *kind, con
     const char *a = arms ? arms : member_string(of, "a");
     const char *b = arms ? NULL : member_string(of, "b");
     const struct stored_comparison *one;
-    struct campaign_comparison family;
-    enum status status;
+    CLEANUP(campaign_comparison_finish) struct campaign_comparison family = {.count = 0};
 
     if (!a || (!arms && !b))
         return error_set(err, STATUS_CORRUPT, "it names no campaigns");
-    status = campaign_comparison_make(store, a, b, options, &family, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(campaign_comparison_make(store, a, b, options, &family, err));
     one = campaign_comparison_find(&family, member_string(body, "a"), member_string(body, "b"));
     if (json_is_true(json_object_get(json_object_get(body, "gate"), "allow_foreign_worker")))
         campaign_comparison_allow_foreign_worker(&family);
     if (!one)
-        status = error_set(err, STATUS_CORRUPT, "its family of %s has no such pair of results", a);
-    else
-        *ret =
-            !strcmp(kind, "gate") ? gate_json(one, options->margin) : stored_comparison_json(one);
-    campaign_comparison_finish(&family);
-    if (status == STATUS_OK && !*ret)
-        status = error_no_memory(err);
-    return status;
+        return error_set(err, STATUS_CORRUPT, "its family of %s has no such pair of results", a);
+    *ret = !strcmp(kind, "gate") ? gate_json(one, options->margin) : stored_comparison_json(one);
+    return *ret ? STATUS_OK : error_no_memory(err);
 }
 
 /* Two results, or, where they were paired, all that is said of the campaign of both. */
@@ -134,25 +122,26 @@ static enum status add_row(struct store *store, const json_t *row, struct calibr
     return calibration_add(calibration, workload, uid, &comparison, &options, err);
 }
 
+static void finish_calibration(struct calibration *calibration)
+{
+    type_finish(&calibration_type, calibration);
+}
+
 static enum status calibration_from_record(struct store *store, const json_t *body, json_t **ret,
                                            struct error *err)
 {
     const json_t *rows = json_object_get(body, "rows");
-    struct calibration stored, calibration = {0};
-    enum status status = STATUS_OK;
+    CLEANUP(finish_calibration) struct calibration stored = {0}, calibration = {0};
 
     if (type_read(&calibration_type, body, &stored) == type_no_memory)
-        status = error_no_memory(err);
+        return error_no_memory(err);
     calibration.clock_resolution_ns = stored.clock_resolution_ns;
     calibration.clock_read_ns = stored.clock_read_ns;
     calibration.sample_overhead_ns = stored.sample_overhead_ns;
-    type_finish(&calibration_type, &stored);
-    for (size_t i = 0; i < json_array_size(rows) && status == STATUS_OK; i++)
-        status = add_row(store, json_array_get(rows, i), &calibration, err);
-    if (status == STATUS_OK)
-        *ret = type_to_json(&calibration_type, &calibration);
-    type_finish(&calibration_type, &calibration);
-    return status;
+    for (size_t i = 0; i < json_array_size(rows); i++)
+        TRY(add_row(store, json_array_get(rows, i), &calibration, err));
+    *ret = type_to_json(&calibration_type, &calibration);
+    return STATUS_OK;
 }
 
 static enum status cost_from_record(struct store *store, const json_t *body, json_t **ret,
