@@ -6,130 +6,45 @@
 #include "workloads/check/reference_math.h"
 #include "workloads/onnx/reference.h"
 
-static double relu(double x)
-{
-    return x > 0.0 ? x : 0.0;
-}
-
-static double sigmoid(double x)
-{
-    return 1.0 / (1.0 + exp(-x));
-}
-
-static double softplus(double x)
-{
-    return x > 0.0 ? x + log1p(exp(-x)) : log1p(exp(x));
-}
-
-static double hard_swish(double x)
-{
-    return x * fmax(0.0, fmin(1.0, x / 6.0 + 0.5));
-}
-
-static double negative(double x)
-{
-    return -x;
-}
-
-static double reciprocal(double x)
-{
-    return 1.0 / x;
-}
-
-static double same(double x)
-{
-    return x;
-}
-
-static double is_not(double x)
-{
-    return x == 0.0;
-}
+/* The formulas of one element, and of two. */
+#define OF_ONE(name, formula)                                                                      \
+    static double name(double x)                                                                   \
+    {                                                                                              \
+        return formula;                                                                            \
+    }
+#define OF_TWO(name, formula)                                                                      \
+    static double name(double x, double y)                                                         \
+    {                                                                                              \
+        return formula;                                                                            \
+    }
+/* clang-format off */
+OF_ONE(relu, x > 0.0 ? x : 0.0)
+OF_ONE(sigmoid, 1.0 / (1.0 + exp(-x)))
+OF_ONE(softplus, x > 0.0 ? x + log1p(exp(-x)) : log1p(exp(x)))
+OF_ONE(hard_swish, x * fmax(0.0, fmin(1.0, x / 6.0 + 0.5)))
+OF_ONE(negative, -x)
+OF_ONE(reciprocal, 1.0 / x)
+OF_ONE(same, x)
+OF_ONE(is_not, x == 0.0)
+OF_TWO(plus, x + y)
+OF_TWO(minus, x - y)
+OF_TWO(times, x * y)
+OF_TWO(both, x != 0.0 && y != 0.0)
+OF_TWO(either, x != 0.0 || y != 0.0)
+OF_TWO(over, x / y)
+OF_TWO(over_whole, trunc(x / y))
+OF_TWO(equal, x == y)
+OF_TWO(greater, x > y)
+OF_TWO(less, x < y)
+OF_TWO(greater_or_equal, x >= y)
+OF_TWO(less_or_equal, x <= y)
+/* clang-format on */
 
 /* ---- two arrays or more, broadcast ---- */
-
-static double plus(double x, double y)
-{
-    return x + y;
-}
-
-static double minus(double x, double y)
-{
-    return x - y;
-}
-
-static double times(double x, double y)
-{
-    return x * y;
-}
-
-static double both(double x, double y)
-{
-    return x != 0.0 && y != 0.0;
-}
-
-static double either(double x, double y)
-{
-    return x != 0.0 || y != 0.0;
-}
-
-static double over(double x, double y)
-{
-    return x / y;
-}
-
-static double over_whole(double x, double y)
-{
-    return trunc(x / y);
-}
-
-static double equal(double x, double y)
-{
-    return x == y;
-}
-
-static double greater(double x, double y)
-{
-    return x > y;
-}
-
-static double less(double x, double y)
-{
-    return x < y;
-}
-
-static double greater_or_equal(double x, double y)
-{
-    return x >= y;
-}
-
-static double less_or_equal(double x, double y)
-{
-    return x <= y;
-}
 
 static enum status divide(struct onnx_step *step)
 {
     return onnx_step_fold(step, step->in[0]->whole ? over_whole : over);
-}
-
-/* A comparison gives truth values, whatever is compared. */
-static enum status compare(struct onnx_step *step)
-{
-    static const struct {
-        const char *name;
-        double (*pair)(double x, double y);
-    } tests[] = {{"Equal", equal},
-                 {"Greater", greater},
-                 {"GreaterOrEqual", greater_or_equal},
-                 {"Less", less},
-                 {"LessOrEqual", less_or_equal}};
-    size_t i = 0;
-
-    while (strcmp(tests[i].name, step->node->operator) != 0)
-        i++;
-    step->out->whole = true;
-    return onnx_step_fold(step, tests[i].pair);
 }
 
 /* x where the first input is true, y where it is not; all three are broadcast. */
@@ -460,6 +375,10 @@ static enum status gemm(struct onnx_step *step)
     {                                                                                              \
         name, 2, 2, NULL, NULL, function, NULL, 0, false                                           \
     }
+#define TEST(name, function)                                                                       \
+    {                                                                                              \
+        name, 2, 2, NULL, NULL, function, NULL, 0, false, true                                     \
+    }
 #define FOLD(name, function)                                                                       \
     {                                                                                              \
         name, 1, ONNX_INPUTS_MAX, NULL, NULL, function, NULL, 0, false                             \
@@ -498,11 +417,11 @@ const struct onnx_operator onnx_operators[] = {
     FOLD("Min", fmin),
     FOLD("Sum", plus),
     RUN("Div", 2, 2, divide, NULL),
-    RUN("Equal", 2, 2, compare, NULL),
-    RUN("Greater", 2, 2, compare, NULL),
-    RUN("GreaterOrEqual", 2, 2, compare, NULL),
-    RUN("Less", 2, 2, compare, NULL),
-    RUN("LessOrEqual", 2, 2, compare, NULL),
+    TEST("Equal", equal),
+    TEST("Greater", greater),
+    TEST("GreaterOrEqual", greater_or_equal),
+    TEST("Less", less),
+    TEST("LessOrEqual", less_or_equal),
     RUN("Where", 3, 3, where, NULL),
     RUN("Clip", 1, 3, clip, "min max"),
     RUN("HardSigmoid", 1, 1, hard_sigmoid, "alpha beta"),

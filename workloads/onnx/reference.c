@@ -235,11 +235,13 @@ static enum status map_elements(struct onnx_step *step, double (*map)(double x))
 
 static enum status run_operator(struct onnx_step *step, const struct onnx_operator *operator)
 {
-    const enum status status = operator->map  ? map_elements(step, operator->map) :
-                               operator->pair ? onnx_step_fold(step, operator->pair)
-                                              :
-                                              operator->run(step);
+    enum status status;
 
+    step->out->whole |= operator->truth;
+    status = operator->map  ? map_elements(step, operator->map) :
+             operator->pair ? onnx_step_fold(step, operator->pair)
+                            :
+                            operator->run(step);
     return status == ONNX_SHAPE_ALONE && step->shapes_alone ? STATUS_OK : status;
 }
 

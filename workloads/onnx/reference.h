@@ -133,6 +133,7 @@ struct onnx_operator {
     const char *attributes;             /* that it reads, or that change nothing; NULL: none */
     size_t outputs;                     /* that it computes at most; 0: one */
     bool of_shapes;                     /* it needs no data of its inputs */
+    bool truth;                         /* it gives truth values, whatever its inputs are */
 };
 /* Those of a file each; the tables end with a NULL name. */
 extern const struct onnx_operator onnx_operators[], onnx_move_operators[], onnx_window_operators[],
