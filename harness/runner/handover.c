@@ -37,7 +37,7 @@ struct call {
 
 static enum status listen_once(struct worker_process *worker, struct call *call, struct error *err)
 {
-    struct message message;
+    CLEANUP(message_finish) struct message message = {0};
     char *line;
     size_t length;
     enum status status =
@@ -48,22 +48,17 @@ static enum status listen_once(struct worker_process *worker, struct call *call,
     if (status == STATUS_NOT_FOUND)
         return error_set(err, STATUS_CRASHED,
                          "the process that compares outputs exited before sending a result");
-    if (status == STATUS_OK)
-        status = message_parse(line, length, &message, err);
-    if (status != STATUS_OK)
-        return status;
-    if (message.type == MESSAGE_HELLO) {
-        status = channel_write_json(&worker->channel, call->message, clock_monotonic_ns() + SEND_NS,
-                                    err);
-    } else if (message.type == MESSAGE_CHECK && call->check) {
-        status = call->check(call->context, &message, err);
-    } else if (message.type == MESSAGE_HANDED_OVER || message.type == MESSAGE_END) {
-        call->over = true;
-        if (message.type == MESSAGE_END)
-            status = error_set(err, message.status, "%s", message.text ? message.text : "");
-    }
-    message_finish(&message);
-    return status;
+    TRY(status);
+    TRY(message_parse(line, length, &message, err));
+    if (message.type == MESSAGE_HELLO)
+        return channel_write_json(&worker->channel, call->message, clock_monotonic_ns() + SEND_NS,
+                                  err);
+    if (message.type == MESSAGE_CHECK && call->check)
+        return call->check(call->context, &message, err);
+    call->over = message.type == MESSAGE_HANDED_OVER || message.type == MESSAGE_END;
+    return message.type == MESSAGE_END
+               ? error_set(err, message.status, "%s", message.text ? message.text : "")
+               : STATUS_OK;
 }
 
 static enum status run_task(struct call *call, json_t *task, struct error *err)
@@ -180,15 +175,12 @@ static json_t *task_of(const struct handover *handover, const char *first)
 static enum status take_inputs(struct handover *handover, struct error *err)
 {
     for (int64_t i = 0; i < handover->capacity; i++) {
-        char *path = text_format("%s/inputs.%" PRId64, handover->folder, i);
+        AUTO_FREE char *path = text_format("%s/inputs.%" PRId64, handover->folder, i);
 
         handover->inputs[i] = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-        if (handover->inputs[i] < 0) {
-            free(path);
+        if (handover->inputs[i] < 0)
             return error_set_errno(err, errno, "the inputs of a check");
-        }
         unlink(path);
-        free(path);
     }
     return STATUS_OK;
 }
@@ -225,8 +217,8 @@ static enum status write_files(struct handover *handover, const struct trial_req
                                struct error *err)
 {
     struct call call = {.request = request};
-    struct tensors tensors = {0};
-    char *first;
+    CLEANUP(tensors_close) struct tensors tensors = {0};
+    AUTO_FREE char *first = NULL;
     bool kept;
     enum status status;
 
@@ -242,29 +234,23 @@ static enum status write_files(struct handover *handover, const struct trial_req
         status = keep(handover, first, err);
     if (status != STATUS_OK && !kept)
         unlink(first);
-    if (status == STATUS_OK)
-        status = tensors_open(handover->file, &tensors, err);
-    if (status == STATUS_OK)
-        handover->tensors = tensors_json(&tensors);
-    tensors_close(&tensors);
-    free(first);
-    return status == STATUS_OK ? take_inputs(handover, err) : status;
+    TRY(status);
+    TRY(tensors_open(handover->file, &tensors, err));
+    handover->tensors = tensors_json(&tensors);
+    return take_inputs(handover, err);
 }
 
 enum status handover_begin(struct handover *handover, const struct trial_request *request,
                            const struct protocol *protocol, struct error *err)
 {
-    enum status status = STATUS_OK;
-
     *handover = (struct handover){0};
     if (request->root || request->schedule)
         return error_set(err, STATUS_UNSUPPORTED,
                          "nothing is handed over to a server or into another root directory");
-    status = prepare(handover, protocol, err);
-    if (status == STATUS_OK)
-        status = write_files(handover, request, err);
-    handover->active = status == STATUS_OK;
-    return status;
+    TRY(prepare(handover, protocol, err));
+    TRY(write_files(handover, request, err));
+    handover->active = true;
+    return STATUS_OK;
 }
 
 void handover_finish(struct handover *handover)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 
 /* Samples are sent between samples, at most this often: sending evicts cache lines. */
@@ -41,15 +42,13 @@ static enum status prepare_flush(struct worker *worker, struct error *err)
 static enum status prepare_reference(struct worker *worker, struct error *err)
 {
     struct workload_cost cost;
-    enum status status;
 
     if (worker->protocol.reference_ns == 0 || worker->server)
         return STATUS_OK;
-    status = worker->workload.kind->cost(&worker->work, &cost, err);
-    if (status == STATUS_OK)
-        status = reference_loop_create(worker->device, &cost, &worker->reference, err);
-    if (status != STATUS_OK || !worker->reference)
-        return status;
+    TRY(worker->workload.kind->cost(&worker->work, &cost, err));
+    TRY(reference_loop_create(worker->device, &cost, &worker->reference, err));
+    if (!worker->reference)
+        return STATUS_OK;
     worker->reference_ns = malloc((size_t)worker->protocol.max_samples * sizeof(int64_t));
     if (!worker->reference_ns)
         return error_no_memory(err);
@@ -107,11 +106,10 @@ static enum status time_block(struct worker *worker, int64_t block, int64_t *ret
     *ret_ns = INT64_MAX;
     for (int i = 0; i < 3; i++) {
         const int64_t start = clock_monotonic_ns();
-        const enum status status = run_block(worker, block, err);
-        const int64_t elapsed = clock_monotonic_ns() - start;
+        int64_t elapsed;
 
-        if (status != STATUS_OK)
-            return status;
+        TRY(run_block(worker, block, err));
+        elapsed = clock_monotonic_ns() - start;
         if (elapsed < *ret_ns)
             *ret_ns = elapsed < 1 ? 1 : elapsed;
         if (elapsed > 10 * worker->protocol.min_sample_ns)
@@ -132,16 +130,16 @@ static enum status lengthen(struct worker *worker, int64_t *block, struct error 
 {
     const double longest = (double)WAIT_LONGEST * (double)worker->protocol.min_sample_ns;
     int64_t once, twice;
-    enum status status = time_block(worker, *block, &once, err);
     double each, wait, wanted;
 
-    if (status != STATUS_OK || (double)once * 2 > longest)
-        return status;
-    status = time_block(worker, *block * 2, &twice, err);
+    TRY(time_block(worker, *block, &once, err));
+    if ((double)once * 2 > longest)
+        return STATUS_OK;
+    TRY(time_block(worker, *block * 2, &twice, err));
     each = (double)(twice - once) / (double)*block;
     wait = 2.0 * (double)once - (double)twice;
-    if (status != STATUS_OK || each <= 0 || wait <= 0)
-        return status;
+    if (each <= 0 || wait <= 0)
+        return STATUS_OK;
     wanted = wait / WAIT_PART < longest ? wait / WAIT_PART : longest;
     if (wanted > each * (double)*block)
         *block = (int64_t)(wanted / each) + 1;
@@ -157,7 +155,6 @@ enum status worker_calibrate(struct worker *worker, struct error *err)
 {
     const int64_t wanted = worker->protocol.min_sample_ns;
     int64_t begin_ns = clock_monotonic_ns();
-    enum status status = STATUS_OK;
     int64_t block = 1;
 
     if (worker->work.scenario == SCENARIO_SERVER)
@@ -167,18 +164,14 @@ enum status worker_calibrate(struct worker *worker, struct error *err)
     for (;;) {
         int64_t best;
 
-        status = time_block(worker, block, &best, err);
-        if (status != STATUS_OK)
-            return status;
+        TRY(time_block(worker, block, &best, err));
         if (best >= wanted || block > (INT64_C(1) << 30))
             break;
         /* Aim a quarter above, so that the fastest sample still is long enough. */
         block = best * 2 > wanted ? block * 2 : block * (wanted + wanted / 4) / best + 1;
     }
     if (worker->device->info.type == DEVICE_GPU && worker->work.scenario != SCENARIO_SINGLE_STREAM)
-        status = lengthen(worker, &block, err);
-    if (status != STATUS_OK)
-        return status;
+        TRY(lengthen(worker, &block, err));
     worker->block = block;
     return worker_send_phase(worker, "calibrate", begin_ns, err);
 }
@@ -218,10 +211,7 @@ static enum status run_reference(struct worker *worker, size_t index, struct err
         (index > 0 && since_ns < worker->protocol.reference_ns))
         return STATUS_OK;
     do {
-        const enum status status = reference_loop_run(worker->reference, err);
-
-        if (status != STATUS_OK)
-            return status;
+        TRY(reference_loop_run(worker->reference, err));
         now_ns = clock_monotonic_ns();
         passes++;
     } while (index > 0 && now_ns - begin_ns < since_ns / REFERENCE_PART);
@@ -259,46 +249,39 @@ static enum status take_sample(struct worker *worker, struct error *err)
 enum status worker_send_samples(struct worker *worker, struct error *err)
 {
     size_t count = worker->sampler.count;
+    const size_t sent = worker->sent;
     struct worker_link *link = &worker->link;
-    enum status status = worker_link_send_samples(link, "wall_ns", worker->sampler.wall_ns,
-                                                  worker->sent, count, err);
 
-    if (status == STATUS_OK)
-        status = worker_link_send_samples(link, "gap_ns", worker->sampler.gap_ns, worker->sent,
-                                          count, err);
-    if (status == STATUS_OK && worker->device_ns)
-        status = worker_link_send_samples(link, "device_ns", worker->device_ns, worker->sent, count,
-                                          err);
-    if (status == STATUS_OK && worker->reference_ns)
-        status = worker_link_send_samples(link, "reference_ns", worker->reference_ns, worker->sent,
-                                          count, err);
-    for (size_t i = 0; i < worker->step_count && status == STATUS_OK; i++)
-        status = worker_link_send_samples(link, worker->steps[i].name, worker->steps[i].values,
-                                          worker->sent, count, err);
-    for (size_t i = 0; i < worker->stage_count && status == STATUS_OK; i++)
-        status = worker_link_send_samples(link, worker->stage_series[i], worker->stage_ns[i],
-                                          worker->sent, count, err);
+    TRY(worker_link_send_samples(link, "wall_ns", worker->sampler.wall_ns, sent, count, err));
+    TRY(worker_link_send_samples(link, "gap_ns", worker->sampler.gap_ns, sent, count, err));
+    if (worker->device_ns)
+        TRY(worker_link_send_samples(link, "device_ns", worker->device_ns, sent, count, err));
+    if (worker->reference_ns)
+        TRY(worker_link_send_samples(link, "reference_ns", worker->reference_ns, sent, count, err));
+    for (size_t i = 0; i < worker->step_count; i++)
+        TRY(worker_link_send_samples(link, worker->steps[i].name, worker->steps[i].values, sent,
+                                     count, err));
+    for (size_t i = 0; i < worker->stage_count; i++)
+        TRY(worker_link_send_samples(link, worker->stage_series[i], worker->stage_ns[i], sent,
+                                     count, err));
     worker->sent = count;
     worker->last_send_ns = clock_monotonic_ns();
-    return status;
+    return STATUS_OK;
 }
 
 /* Those that the harness has asked for by now. */
 static enum status make_spot_checks(struct worker *worker, struct error *err)
 {
     for (;;) {
-        struct message message;
-        enum status status = worker_link_hear(&worker->link, false, &message, err);
+        CLEANUP(message_finish) struct message message = {0};
+        const enum status status = worker_link_hear(&worker->link, false, &message, err);
 
-        if (status != STATUS_OK)
-            return status == STATUS_TIMEOUT ? STATUS_OK : status;
+        if (status == STATUS_TIMEOUT)
+            return STATUS_OK;
+        TRY(status);
         if (message.type != MESSAGE_SPOT_CHECK)
-            status = error_set(err, STATUS_PROTOCOL, "the harness said go inside the window");
-        else
-            status = worker_spot_check(worker, &message, err);
-        message_finish(&message);
-        if (status != STATUS_OK)
-            return status;
+            return error_set(err, STATUS_PROTOCOL, "the harness said go inside the window");
+        TRY(worker_spot_check(worker, &message, err));
     }
 }
 
@@ -351,14 +334,13 @@ static enum status sample_phase(struct worker *worker, size_t min_count, int64_t
     const int64_t spot_ns = worker->spot_ns;
     struct clock_point begin;
     int64_t first_ns = 0;
-    /* What precedes the first sample is in no gap, so it must not be in the phase. */
-    enum status status = is_window ? run_reference(worker, first, err) : STATUS_OK;
 
+    /* What precedes the first sample is in no gap, so it must not be in the phase. */
+    if (is_window)
+        TRY(run_reference(worker, first, err));
     begin = clock_point_read();
-    if (status == STATUS_OK && is_window)
-        status = mark_device(worker, worker->first_event, err);
-    if (status != STATUS_OK)
-        return status;
+    if (is_window)
+        TRY(mark_device(worker, worker->first_event, err));
     worker->last_send_ns = begin.monotonic_ns;
     while (!sampler_full(&worker->sampler)) {
         /* From the first sample's start to the last one's end: what the samples show of it. */
@@ -370,20 +352,17 @@ static enum status sample_phase(struct worker *worker, size_t min_count, int64_t
         /* Between samples alone: after the last one, worker_sync makes the spot checks that are
          * asked for, and what was not sent is. */
         if (first_ns && clock_monotonic_ns() - worker->last_send_ns > SEND_INTERVAL_NS)
-            status = worker_send_samples(worker, err);
-        if (status == STATUS_OK && is_window && first_ns)
-            status = make_spot_checks(worker, err);
-        if (status == STATUS_OK)
-            status = take_sample(worker, err);
+            TRY(worker_send_samples(worker, err));
+        if (is_window && first_ns)
+            TRY(make_spot_checks(worker, err));
+        TRY(take_sample(worker, err));
         if (!first_ns)
             first_ns = worker->sampler.started_ns;
-        if (status != STATUS_OK)
-            return status;
     }
     if (!is_window)
         return worker_send_phase(worker, "warmup", begin.monotonic_ns, err);
-    status = mark_device(worker, worker->last_event, err);
-    return status == STATUS_OK ? worker_send_window(worker, &begin, err) : status;
+    TRY(mark_device(worker, worker->last_event, err));
+    return worker_send_window(worker, &begin, err);
 }
 
 enum status worker_measure(struct worker *worker, struct error *err)

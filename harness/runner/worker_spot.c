@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 #include "harness/core/random.h"
 #include "harness/runner/worker_internal.h"
@@ -85,9 +86,7 @@ enum status worker_spot_check(struct worker *worker, const struct message *messa
 
 enum status worker_send_spots(struct worker *worker, struct error *err)
 {
-    enum status status = STATUS_OK;
-
-    for (size_t i = 0; i < worker->spot_count && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < worker->spot_count; i++) {
         const struct spot_output *spot = &worker->spots[i];
         const struct workload_check check = {
             .output = spot->output,
@@ -99,10 +98,10 @@ enum status worker_send_spots(struct worker *worker, struct error *err)
             .passed = spot->passed,
         };
 
-        status = worker_link_send_check(&worker->link, "spot_check", &check, err);
+        TRY(worker_link_send_check(&worker->link, "spot_check", &check, err));
     }
     worker_finish_spots(worker);
-    return status;
+    return STATUS_OK;
 }
 
 void worker_finish_spots(struct worker *worker)
@@ -119,21 +118,16 @@ void worker_finish_spots(struct worker *worker)
 
 enum status worker_sync(struct worker *worker, const char *at, struct error *err)
 {
-    enum status status = worker_link_sync(&worker->link, at, err);
+    bool go = false;
 
-    while (status == STATUS_OK) {
-        struct message message;
-        bool go;
+    TRY(worker_link_sync(&worker->link, at, err));
+    while (!go) {
+        CLEANUP(message_finish) struct message message = {0};
 
-        status = worker_link_hear(&worker->link, true, &message, err);
-        if (status != STATUS_OK)
-            return status;
+        TRY(worker_link_hear(&worker->link, true, &message, err));
         go = message.type == MESSAGE_GO;
         if (!go)
-            status = worker_spot_check(worker, &message, err);
-        message_finish(&message);
-        if (go)
-            break;
+            TRY(worker_spot_check(worker, &message, err));
     }
-    return status;
+    return STATUS_OK;
 }
