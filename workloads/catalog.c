@@ -6,9 +6,9 @@
 
 #include "harness/core/canonical.h"
 #include "harness/core/cleanup.h"
-#include "harness/core/declaration.h"
 #include "harness/core/embed.h"
 #include "harness/core/file.h"
+#include "workloads/declaration.h"
 #include "workloads/kinds.h"
 
 extern const struct embed_file workload_declared[];
@@ -168,7 +168,7 @@ enum status workload_parse(const char *origin, const char *yaml, size_t length,
 
     TRY(declaration_parse(origin, yaml, length, &heading_schema, &declaration, err));
     TRY(find_kind(&declaration, &workload.kind, err));
-    TRY(workload.kind->load(&workload, origin, yaml, length, err));
+    TRY(workload_declaration_load(&workload, origin, yaml, length, err));
     *ret = workload;
     return STATUS_OK;
 }

@@ -205,15 +205,14 @@ static enum status copy_common(const struct workload_declaration *common, const 
 }
 
 enum status workload_declaration_load(struct workload *workload, const char *origin,
-                                      const char *yaml, size_t length,
-                                      const struct declaration_schema *schema,
-                                      workload_declaration_check_fn *check, struct error *err)
+                                      const char *yaml, size_t length, struct error *err)
 {
+    const struct workload_form *form = workload->kind->form;
     CLEANUP(declaration_finish) struct declaration declaration = {0};
     CLEANUP(workload_finish) struct workload loaded = {.kind = workload->kind};
     struct workload_declaration *common;
 
-    TRY(declaration_parse(origin, yaml, length, schema, &declaration, err));
+    TRY(declaration_parse(origin, yaml, length, form->schema, &declaration, err));
     common = declaration.data;
     if (!declaration_has(&declaration, "scenario"))
         common->scenario = SCENARIO_OFFLINE;
@@ -221,7 +220,7 @@ enum status workload_declaration_load(struct workload *workload, const char *ori
     TRY(check_serving(&declaration, common, loaded.kind, err));
     TRY(fill_defaults(common, loaded.kind->is_endpoint, err));
     TRY(copy_common(common, origin, &loaded, err));
-    TRY(check(&declaration, &loaded, err));
+    TRY(form->check(&declaration, &loaded, err));
     TRY(declaration_to_json(&declaration, &loaded.json, err));
     TRY(canonical_digest(loaded.json, &loaded.digest, err));
     *workload = loaded;

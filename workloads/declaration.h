@@ -16,7 +16,7 @@
  *     static const struct declaration_schema schema = {
  *         ENTRY_GROUP(struct copy_declaration, fields)};
  *
- * and its `load` hook is one call of workload_declaration_load.
+ * and its `form` is that schema, with what checks the section.
  */
 #ifndef ASSAY_WORKLOADS_DECLARATION_H
 #define ASSAY_WORKLOADS_DECLARATION_H
@@ -65,21 +65,12 @@ extern const struct declaration_schema workload_batch_entry;
         FIELD_GROUP("slo", FIELD_OPTIONAL, type, common.serving.slo, serving_slo_fields)
 
 /*
- * Checks the kind's own part of declaration->data (a struct of the kind's) by declaration_error,
- * writes defaults into it, and sets workload->parameters to a heap object, which workload_finish
- * frees. Common members of `workload` are filled already. On failure it leaves parameters NULL.
- */
-typedef enum status workload_declaration_check_fn(const struct declaration *declaration,
-                                                  struct workload *workload, struct error *err);
-
-/*
- * Parses `yaml` by `schema`, checks the common part, calls `check`, and fills `workload` with all
- * but `kind`, which the caller has set and keeps. workload->json holds the defaults too.
+ * Parses `yaml` by the form of workload->kind, which the caller has set and keeps, checks the
+ * common part, then the kind's, and fills the rest of `workload`. workload->json holds the defaults
+ * too.
  */
 enum status workload_declaration_load(struct workload *workload, const char *origin,
-                                      const char *yaml, size_t length,
-                                      const struct declaration_schema *schema,
-                                      workload_declaration_check_fn *check, struct error *err);
+                                      const char *yaml, size_t length, struct error *err);
 
 /* True for [a-z0-9_-]+ of fewer than WORKLOAD_NAME_MAX characters. */
 bool workload_name_is_valid(const char *name);

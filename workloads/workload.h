@@ -87,13 +87,29 @@ struct workload_handed {
  * `secret` draws the inputs; NULL: they are the case's own. Neither needs a device.
  */
 struct workload_handover {
-    /* Writes weights and inputs, or with `inputs_only` those that change with the secret.
-     * UNSUPPORTED: the case is not handed over. */
-    enum status (*write)(const struct workload_case *work, bool inputs_only, const uint64_t *secret,
-                         const char *path, struct error *err);
+    /* Writes weights and inputs, or the inputs alone that a secret draws. UNSUPPORTED: the case is
+     * not handed over. */
+    enum status (*write)(const struct workload_case *work, const uint64_t *secret, const char *path,
+                         struct error *err);
     /* Compares it with the fp64 reference. CHECK_FAILED: an output is missing, or of another type
      * or shape. See workload_judge. */
     enum status (*judge)(const struct workload_handed *handed, struct check_sink *sink,
+                         struct error *err);
+};
+
+struct declaration;
+struct declaration_schema;
+
+/* What a kind's declarations say; see declaration.h in this room. */
+struct workload_form {
+    const struct declaration_schema *schema;
+    /*
+     * Checks the kind's own part of declaration->data (a struct of the kind's) by
+     * declaration_error, writes defaults into it, and sets workload->parameters to a heap object,
+     * which workload_finish frees. Common members of `workload` are filled already. On failure it
+     * leaves parameters NULL.
+     */
+    enum status (*check)(const struct declaration *declaration, struct workload *workload,
                          struct error *err);
 };
 
@@ -131,12 +147,7 @@ struct workload_checks {
 struct workload_kind {
     const char *name; /* "memory_bound" */
     const char *summary;
-    /*
-     * Reads and checks the kind's section of a declaration (the whole YAML document is given as
-     * text). Defined with the loader, see declaration.h in this room.
-     */
-    enum status (*load)(struct workload *workload, const char *origin, const char *yaml,
-                        size_t length, struct error *err);
+    const struct workload_form *form;
     /* Releases what the parameters hold; their own memory is one block. Optional. */
     void (*unload)(struct workload *workload);
     /* Cost of a case, from the declaration alone. */

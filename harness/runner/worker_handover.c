@@ -32,7 +32,7 @@ static enum status write_one(struct worker *worker, const json_t *entry, struct 
     uint64_t secret;
     const bool drawn = secret_of(entry, &secret);
 
-    return worker->workload.kind->handover->write(&worker->work, drawn, drawn ? &secret : NULL,
+    return worker->workload.kind->handover->write(&worker->work, drawn ? &secret : NULL,
                                                   path ? path : "", err);
 }
 
@@ -65,27 +65,16 @@ static enum status judge_one(struct worker *worker, const json_t *entry, struct 
 
 enum status worker_hand_over(struct worker *worker, const json_t *task, struct error *err)
 {
-    enum status status = STATUS_OK;
     size_t i;
     json_t *entry;
 
     if (!worker->workload.kind->handover || worker->work.scenario == SCENARIO_SERVER)
         return error_set(err, STATUS_UNSUPPORTED, "%s is not handed over to another program",
                          worker->workload.kind->name);
-    json_array_foreach(json_object_get(task, "write"), i, entry)
-    {
-        if (status == STATUS_OK)
-            status = write_one(worker, entry, err);
-    }
-    json_array_foreach(json_object_get(task, "judge"), i, entry)
-    {
-        if (status == STATUS_OK)
-            status = judge_one(worker, entry, err);
-    }
-    return status == STATUS_OK
-               ? worker_link_send(&worker->link,
-                                  json_pack("{s:s, s:i, s:i, s:i}", "type", "handed_over", "number",
-                                            0, "iteration", 0, "took_ns", 0),
-                                  err)
-               : status;
+    json_array_foreach(json_object_get(task, "write"), i, entry) TRY(write_one(worker, entry, err));
+    json_array_foreach(json_object_get(task, "judge"), i, entry) TRY(judge_one(worker, entry, err));
+    return worker_link_send(&worker->link,
+                            json_pack("{s:s, s:i, s:i, s:i}", "type", "handed_over", "number", 0,
+                                      "iteration", 0, "took_ns", 0),
+                            err);
 }

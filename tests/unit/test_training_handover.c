@@ -105,7 +105,7 @@ TEST(every_array)
     out_path = text_format("%s/out", folder);
     assert_int_equal(workload_parse("little", declaration, strlen(declaration), &workload, &err),
                      STATUS_OK);
-    assert_int_equal(training_handover.write(&work, false, NULL, in_path, &err), STATUS_OK);
+    assert_int_equal(training_handover.write(&work, NULL, in_path, &err), STATUS_OK);
     assert_int_equal(tensors_open(in_path, &in, &err), STATUS_OK);
     count = in.count - 2;
     items = calloc(PREFIXES * count + 1, sizeof(*items));

@@ -94,11 +94,7 @@ static enum status check(const struct declaration *declaration, struct workload 
     return STATUS_OK;
 }
 
-static enum status load(struct workload *workload, const char *origin, const char *yaml,
-                        size_t length, struct error *err)
-{
-    return workload_declaration_load(workload, origin, yaml, length, &schema, check, err);
-}
+static const struct workload_form form = {&schema, check};
 
 struct gpt2_device_plan inference_plan(const struct workload_case *work)
 {
@@ -293,7 +289,7 @@ static json_t *facts(struct workload_instance *base)
 const struct workload_kind workload_batched_inference = {
     .name = "batched_inference",
     .summary = "prefill of GPT-2 over a batch of sequences",
-    .load = load,
+    .form = &form,
     .unload = gpt2_task_unload,
     .cost = cost,
     .describe = describe,

@@ -88,6 +88,9 @@ int32_t *inference_batch(const struct inference_instance *instance, uint64_t ind
 /* framework.c: a framework runs the model */
 /* The model with tokens and logits alone, and the framework prepared on them. */
 enum status inference_take_framework(struct inference_instance *instance, struct error *err);
+/* A matrix of a model. */
+struct framework_array inference_array(const char *name, enum dtype type, struct buffer *buffer,
+                                       uint64_t rows, uint64_t columns);
 /* Writes a model and prepares the case's framework on it; `wanted` lacks the model alone. */
 struct gpt2_onnx;
 enum status inference_prepare(struct inference_instance *instance, const struct gpt2_onnx *model,
@@ -112,7 +115,7 @@ enum status inference_check_head(struct inference_instance *instance, uint64_t r
                                  struct error *err);
 json_t *inference_int8_json(const struct inference_instance *instance);
 
-/* logits.c: rows of logits against the reference */
+/* checks.c: rows of logits against the reference */
 struct inference_findings {
     struct comparison last, sampled;
     uint64_t positions, agreed; /* where the largest logit is the reference's */

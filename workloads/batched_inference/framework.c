@@ -15,25 +15,25 @@ enum status inference_prepare(struct inference_instance *instance, const struct 
     return framework_prepare(instance->gpt2.base.work.framework, wanted, err);
 }
 
+struct framework_array inference_array(const char *name, enum dtype type, struct buffer *buffer,
+                                       uint64_t rows, uint64_t columns)
+{
+    return (struct framework_array){.name = name,
+                                    .type = type,
+                                    .rank = 2,
+                                    .shape = {(int64_t)rows, (int64_t)columns},
+                                    .buffer = buffer};
+}
+
 enum status inference_take_framework(struct inference_instance *instance, struct error *err)
 {
     const struct gpt2_device *model = instance->gpt2.model;
     const struct gpt2_device_plan *plan = &model->plan;
-    const int64_t sequences = (int64_t)plan->sequences, length = (int64_t)plan->length;
-    const struct framework_array tokens = {
-        .name = GPT2_ONNX_TOKENS,
-        .type = DTYPE_I32,
-        .rank = 2,
-        .shape = {sequences, length},
-        .buffer = model->buffers[GPT2_TOKENS],
-    };
-    const struct framework_array logits = {
-        .name = GPT2_ONNX_LOGITS,
-        .type = DTYPE_F32,
-        .rank = 2,
-        .shape = {sequences * length, (int64_t)plan->shape.vocabulary},
-        .buffer = model->buffers[GPT2_LOGITS],
-    };
+    const struct framework_array tokens = inference_array(
+        GPT2_ONNX_TOKENS, DTYPE_I32, model->buffers[GPT2_TOKENS], plan->sequences, plan->length);
+    const struct framework_array logits =
+        inference_array(GPT2_ONNX_LOGITS, DTYPE_F32, model->buffers[GPT2_LOGITS],
+                        plan->sequences * plan->length, plan->shape.vocabulary);
     struct gpt2_onnx onnx = {.shape = &plan->shape,
                              .pass = GPT2_ONNX_WHOLE,
                              .sequences = plan->sequences,

@@ -7,14 +7,13 @@
 #include "workloads/data/element.h"
 #include "workloads/models/gpt2_handover.h"
 
-static enum status write_file(const struct workload_case *work, bool inputs_only,
-                              const uint64_t *secret, const char *path, struct error *err)
+static enum status write_file(const struct workload_case *work, const uint64_t *secret,
+                              const char *path, struct error *err)
 {
     const struct inference_parameters *parameters = work->workload->parameters;
     const struct gpt2_device_plan plan = inference_plan(work);
 
-    return gpt2_handover_write(&parameters->task, &plan, work->seed, inputs_only, secret, path,
-                               err);
+    return gpt2_handover_write(&parameters->task, &plan, work->seed, secret, path, err);
 }
 
 void inference_report_handed(struct inference_instance *instance,

@@ -50,8 +50,7 @@ struct convolution_instance {
 };
 
 /* ---- declare.c ---- */
-enum status convolution_load(struct workload *workload, const char *origin, const char *yaml,
-                             size_t length, struct error *err);
+extern const struct workload_form convolution_form;
 enum status convolution_cost(const struct workload_case *work, struct workload_cost *ret,
                              struct error *err);
 void convolution_describe(const struct workload *workload, struct text *ret);
@@ -77,17 +76,7 @@ size_t convolution_portable_artifacts(struct convolution_portable *portable,
                                       struct module_artifact *ret, size_t capacity);
 json_t *convolution_portable_choices(const struct convolution_portable *portable);
 
-/* ---- facts.c ---- */
-/* As gemms_facts of ops/gemm.h, with each convolution in `gemms`. New object. */
-json_t *convolution_facts(const struct convolution_instance *instance);
 /* The candidates and tile of the portable implementation's choice, into `facts`. */
 void convolution_portable_facts(const struct convolution_portable *portable, json_t *facts);
-
-/* ---- product.c: patches and filters, as the product that a convolution is ---- */
-void convolution_row(const struct product_check *check, uint64_t row, double *ret);
-enum status convolution_upload_row(const struct product_check *check, uint64_t row,
-                                   struct error *err);
-void convolution_column(const struct product_check *check, uint64_t column, double *ret);
-void convolution_put_nodes(const struct products *products, size_t index, struct text *graph);
 
 #endif

@@ -119,13 +119,10 @@ static enum status check_shape(const struct declaration *declaration, uint32_t i
     struct sizes sizes;
 
     for (size_t i = 0; i < sizeof(sides) / sizeof(sides[0]); i++) {
-        enum status status;
 
         snprintf(path, sizeof(path), "convolution.shapes[%u].%s", index, sides[i].key);
-        status = workload_declaration_check_count(declaration, path, sides[i].value, sides[i].most,
-                                                  "elements", err);
-        if (status != STATUS_OK)
-            return status;
+        TRY(workload_declaration_check_count(declaration, path, sides[i].value, sides[i].most,
+                                             "elements", err));
     }
     snprintf(path, sizeof(path), "convolution.shapes[%u].groups", index);
     if (shape->channels % shape->groups != 0 || shape->filters % shape->groups != 0)
@@ -218,12 +215,7 @@ static enum status check_declaration(const struct declaration *declaration,
     return STATUS_OK;
 }
 
-enum status convolution_load(struct workload *workload, const char *origin, const char *yaml,
-                             size_t length, struct error *err)
-{
-    return workload_declaration_load(workload, origin, yaml, length, &schema, check_declaration,
-                                     err);
-}
+const struct workload_form convolution_form = {&schema, check_declaration};
 
 enum status convolution_cost(const struct workload_case *work, struct workload_cost *ret,
                              struct error *err)

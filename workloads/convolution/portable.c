@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "workloads/convolution/convolution.h"
+#include "workloads/kernel_args.h"
 #include "workloads/ops/gemm_internal.h"
 
 struct convolution_portable {
@@ -40,21 +41,6 @@ void convolution_portable_destroy(struct convolution_portable *portable)
         device_module_unload(portable->device, portable->module);
     gemms_destroy(portable->gemms);
     free(portable);
-}
-
-static struct kernel_arg arg_buffer(struct buffer *buffer)
-{
-    return (struct kernel_arg){.type = KERNEL_ARG_BUFFER, .buffer = buffer};
-}
-
-static struct kernel_arg arg_u64(uint64_t value)
-{
-    return (struct kernel_arg){.type = KERNEL_ARG_U64, .u64 = value};
-}
-
-static struct kernel_arg arg_u32(uint64_t value)
-{
-    return (struct kernel_arg){.type = KERNEL_ARG_U32, .u32 = (uint32_t)value};
 }
 
 static uint32_t tiles(uint64_t count, uint32_t tile)

@@ -39,11 +39,7 @@ static enum status check(const struct declaration *declaration, struct workload 
     return endpoint_declaration_check(declaration, "endpoint", &declared->endpoint, err);
 }
 
-static enum status load(struct workload *workload, const char *origin, const char *yaml,
-                        size_t length, struct error *err)
-{
-    return workload_declaration_load(workload, origin, yaml, length, &schema, check, err);
-}
+static const struct workload_form form = {&schema, check};
 
 /* What a request costs is the server's business. */
 static enum status cost(const struct workload_case *work, struct workload_cost *ret,
@@ -78,7 +74,7 @@ static const struct workload_checks checks = {.tolerance = tolerance};
 const struct workload_kind workload_endpoint = {
     .name = "endpoint",
     .summary = "a server that speaks the OpenAI API with streaming, here or elsewhere, under load",
-    .load = load,
+    .form = &form,
     .cost = cost,
     .describe = describe,
     .is_endpoint = true,

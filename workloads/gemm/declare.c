@@ -53,13 +53,10 @@ static enum status check_shape(const struct declaration *declaration, uint32_t i
 
     for (size_t i = 0; i < 3; i++) {
         char path[48];
-        enum status status;
 
         snprintf(path, sizeof(path), "gemm.shapes[%u].%s", index, sides[i].key);
-        status = workload_declaration_check_count(declaration, path, sides[i].value, GEMM_SIDE_MAX,
-                                                  "elements", err);
-        if (status != STATUS_OK)
-            return status;
+        TRY(workload_declaration_check_count(declaration, path, sides[i].value, GEMM_SIDE_MAX,
+                                             "elements", err));
         if (sides[i].value > GEMM_ELEMENTS_MAX / sides[(i + 1) % 3].value)
             return declaration_error(declaration, path, err,
                                      "`%s` times `%s` is more than %lld elements; write a smaller "
@@ -122,12 +119,7 @@ static enum status check_declaration(const struct declaration *declaration,
     return STATUS_OK;
 }
 
-enum status gemm_load(struct workload *workload, const char *origin, const char *yaml,
-                      size_t length, struct error *err)
-{
-    return workload_declaration_load(workload, origin, yaml, length, &schema, check_declaration,
-                                     err);
-}
+const struct workload_form gemm_form = {&schema, check_declaration};
 
 enum dtype gemm_result_type(const struct gemm_parameters *parameters, enum precision precision)
 {

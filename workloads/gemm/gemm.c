@@ -185,7 +185,7 @@ static void finish(struct workload_instance *base)
 const struct workload_kind workload_gemm = {
     .name = "gemm",
     .summary = "GEMMs of a linear layer's kind, in the vendor's library or our own text",
-    .load = gemm_load,
+    .form = &gemm_form,
     .cost = gemm_cost,
     .describe = gemm_describe,
     .instance_size = sizeof(struct gemm_instance),

@@ -54,8 +54,7 @@ struct gemm_data {
 };
 
 /* ---- declare.c ---- */
-enum status gemm_load(struct workload *workload, const char *origin, const char *yaml,
-                      size_t length, struct error *err);
+extern const struct workload_form gemm_form;
 enum status gemm_cost(const struct workload_case *work, struct workload_cost *ret,
                       struct error *err);
 void gemm_describe(const struct workload *workload, struct text *ret);

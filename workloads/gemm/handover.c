@@ -20,8 +20,8 @@ static enum status lay_out(const struct workload_case *work, struct products **r
     return products_lay_out(*ret, err);
 }
 
-enum status products_hand_over(const struct workload_case *work, bool inputs_only,
-                               const uint64_t *secret, const char *path, struct error *err)
+enum status products_hand_over(const struct workload_case *work, const uint64_t *secret,
+                               const char *path, struct error *err)
 {
     CLEANUP(drop) struct products *products = NULL;
     CLEANUP(tensors_close) struct tensors file = {0};
@@ -30,7 +30,7 @@ enum status products_hand_over(const struct workload_case *work, bool inputs_onl
 
     TRY(lay_out(work, &products, err));
     count = products->count;
-    all = inputs_only ? count : 2 * count;
+    all = secret ? count : 2 * count;
     items = calloc(all, sizeof(*items));
     if (!items)
         return error_no_memory(err);

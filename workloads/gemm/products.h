@@ -1,7 +1,7 @@
 /*
  * products - what the kinds have in common that multiply: C (m, n) = A (m, k) B (k, n), of
  * matrices, or of the patches and filters of a convolution. The questions asked of C and their
- * bounds are at the head of compare.c.
+ * bounds are at the head of checks.c.
  *
  * In a product of `groups` groups each column belongs to one, n / groups neighbours each, and is
  * summed over that group's k elements of a row.
@@ -118,8 +118,8 @@ enum status products_take_framework(struct products *products, struct error *err
 
 /* ---- handover.c ---- */
 
-enum status products_hand_over(const struct workload_case *work, bool inputs_only,
-                               const uint64_t *secret, const char *path, struct error *err);
+enum status products_hand_over(const struct workload_case *work, const uint64_t *secret,
+                               const char *path, struct error *err);
 enum status products_judge(const struct workload_handed *handed, struct check_sink *sink,
                            struct error *err);
 #define PRODUCTS_HANDOVER                                                                          \

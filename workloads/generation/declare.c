@@ -184,11 +184,7 @@ static enum status check(const struct declaration *declaration, struct workload 
     return STATUS_OK;
 }
 
-enum status generation_load(struct workload *workload, const char *origin, const char *yaml,
-                            size_t length, struct error *err)
-{
-    return workload_declaration_load(workload, origin, yaml, length, &schema, check, err);
-}
+const struct workload_form generation_form = {&schema, check};
 
 struct gpt2_device_plan generation_plan(const struct workload_case *work)
 {

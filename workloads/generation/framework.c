@@ -77,16 +77,6 @@ static enum status take_memory(struct generation_framework *framework,
     return STATUS_OK;
 }
 
-static struct framework_array array_of(const char *name, enum dtype type, struct buffer *buffer,
-                                       uint64_t rows, uint64_t columns)
-{
-    return (struct framework_array){.name = name,
-                                    .type = type,
-                                    .rank = 2,
-                                    .shape = {(int64_t)rows, (int64_t)columns},
-                                    .buffer = buffer};
-}
-
 /* Keys or values of a layer, `index` counts both, of `positions` positions. */
 static struct framework_array part_of(const struct gpt2_device_plan *plan, const char *name,
                                       struct buffer *buffer, uint64_t index, uint64_t positions)
@@ -122,12 +112,13 @@ static enum status prepare(struct generation_instance *instance, int number, str
         .cache = plan->storage,
     };
 
-    inputs[0] = array_of(GPT2_ONNX_TOKENS, DTYPE_I32, framework->buffers[step ? TOKENS : PROMPTS],
-                         plan->slots, onnx.length);
-    inputs[1] = array_of(GPT2_ONNX_POSITION, DTYPE_I32, framework->buffers[POSITION], 1, 1);
+    inputs[0] =
+        inference_array(GPT2_ONNX_TOKENS, DTYPE_I32, framework->buffers[step ? TOKENS : PROMPTS],
+                        plan->slots, onnx.length);
+    inputs[1] = inference_array(GPT2_ONNX_POSITION, DTYPE_I32, framework->buffers[POSITION], 1, 1);
     inputs[1].rank = 1;
-    outputs[0] = array_of(GPT2_ONNX_LOGITS, DTYPE_F32, framework->buffers[LOGITS], plan->slots,
-                          plan->shape.vocabulary);
+    outputs[0] = inference_array(GPT2_ONNX_LOGITS, DTYPE_F32, framework->buffers[LOGITS],
+                                 plan->slots, plan->shape.vocabulary);
     for (uint64_t i = 0; i < count; i++) {
         outputs[1 + i] = part_of(plan, framework->names[i],
                                  framework->buffers[step ? FRESH : CACHE], i, step ? 1 : room);

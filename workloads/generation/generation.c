@@ -262,7 +262,7 @@ static json_t *facts(struct workload_instance *base)
 const struct workload_kind workload_generation = {
     .name = "generation",
     .summary = "prefill and token after token of GPT-2 over a cache of keys and values",
-    .load = generation_load,
+    .form = &generation_form,
     .unload = gpt2_task_unload,
     .cost = generation_cost,
     .describe = generation_describe,

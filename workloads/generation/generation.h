@@ -58,8 +58,7 @@ static inline struct gpt2_device *generation_model(const struct generation_insta
 }
 
 /* declare.c */
-enum status generation_load(struct workload *workload, const char *origin, const char *yaml,
-                            size_t length, struct error *err);
+extern const struct workload_form generation_form;
 struct gpt2_device_plan generation_plan(const struct workload_case *work);
 enum status generation_cost(const struct workload_case *work, struct workload_cost *ret,
                             struct error *err);

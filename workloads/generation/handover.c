@@ -11,14 +11,13 @@
 #include "workloads/models/gpt2_handover.h"
 #include "workloads/models/gpt2_reference.h"
 
-static enum status write_file(const struct workload_case *work, bool inputs_only,
-                              const uint64_t *secret, const char *path, struct error *err)
+static enum status write_file(const struct workload_case *work, const uint64_t *secret,
+                              const char *path, struct error *err)
 {
     const struct generation_parameters *parameters = work->workload->parameters;
     const struct gpt2_device_plan plan = generation_plan(work);
 
-    return gpt2_handover_write(&parameters->inference.task, &plan, work->seed, inputs_only, secret,
-                               path, err);
+    return gpt2_handover_write(&parameters->inference.task, &plan, work->seed, secret, path, err);
 }
 
 static void finish(struct generation_instance *instance)

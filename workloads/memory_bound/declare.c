@@ -116,14 +116,11 @@ static enum status check_counts(const struct declaration *declaration,
     };
 
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); ++i) {
-        enum status status;
 
         if (!shape_has_key(kernel->shape, strchr(counts[i].path, '.') + 1))
             continue;
-        status = workload_declaration_check_count(declaration, counts[i].path, counts[i].value,
-                                                  counts[i].max, counts[i].unit, err);
-        if (status != STATUS_OK)
-            return status;
+        TRY(workload_declaration_check_count(declaration, counts[i].path, counts[i].value,
+                                             counts[i].max, counts[i].unit, err));
     }
     for (size_t i = 0; i < sizeof(products) / sizeof(products[0]); ++i) {
         int64_t product;
@@ -210,12 +207,7 @@ static enum status check_declaration(const struct declaration *declaration,
     return STATUS_OK;
 }
 
-enum status memory_load(struct workload *workload, const char *origin, const char *yaml,
-                        size_t length, struct error *err)
-{
-    return workload_declaration_load(workload, origin, yaml, length, &schema, check_declaration,
-                                     err);
-}
+const struct workload_form memory_form = {&schema, check_declaration};
 
 struct memory_sizes memory_sizes_of(const struct memory_parameters *parameters)
 {

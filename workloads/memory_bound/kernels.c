@@ -1,5 +1,6 @@
 #include "workloads/memory_bound/memory_bound.h"
 
+#include "workloads/kernel_args.h"
 #include "workloads/memory_bound/reference.h"
 
 /* ---- bytes, as published ---- */
@@ -41,96 +42,57 @@ static uint64_t units_tiles(const struct memory_sizes *sizes)
     return ((sizes->rows + 31) / 32) * ((sizes->columns + 31) / 32);
 }
 
-/* ---- arguments: the arrays in the table's order, then what the kernel needs ---- */
+/* ---- arguments ---- */
 
-static size_t args_arrays(const struct memory_instance *instance, struct kernel_arg *ret)
+static size_t put_step(uint64_t step, struct kernel_arg *ret)
 {
-    size_t count = instance->data.kernel->array_count;
+    const struct memory_adamw adamw = memory_adamw_at(step);
+    const float values[] = {adamw.beta1, adamw.beta2, adamw.decay,
+                            adamw.step,  adamw.root,  adamw.epsilon};
+    const size_t count = sizeof(values) / sizeof(values[0]);
 
     for (size_t i = 0; i < count; ++i)
-        ret[i] = (struct kernel_arg){.type = KERNEL_ARG_BUFFER, .buffer = instance->arrays[i]};
+        ret[i] = arg_f32((double)values[i]);
     return count;
 }
 
-static struct kernel_arg arg_f32(float value)
+size_t memory_args(const struct memory_instance *instance, struct kernel_arg *ret)
 {
-    return (struct kernel_arg){.type = KERNEL_ARG_F32, .f32 = value};
-}
+    const struct memory_data *data = &instance->data;
+    const struct memory_kernel *kernel = data->kernel;
+    size_t count = kernel->finish ? kernel->array_count - 1 : kernel->array_count;
 
-static struct kernel_arg arg_u64(uint64_t value)
-{
-    return (struct kernel_arg){.type = KERNEL_ARG_U64, .u64 = value};
-}
-
-static size_t args_elements(const struct memory_instance *instance, struct kernel_arg *ret)
-{
-    size_t count = args_arrays(instance, ret);
-
-    ret[count++] = arg_u64(instance->data.sizes.elements);
+    for (size_t i = 0; i < count; ++i)
+        ret[i] = arg_buffer(instance->arrays[i]);
+    for (const enum memory_arg *arg = kernel->args; *arg != MEMORY_ARG_END; ++arg)
+        switch (*arg) {
+        case MEMORY_ARG_SCALAR:
+            ret[count++] = data->storage == DTYPE_F64
+                               ? (struct kernel_arg){.type = KERNEL_ARG_F64, .f64 = MEMORY_SCALAR}
+                               : arg_f32(MEMORY_SCALAR);
+            break;
+        case MEMORY_ARG_EPSILON:
+            ret[count++] = arg_f32(MEMORY_EPSILON);
+            break;
+        case MEMORY_ARG_STEP:
+            count += put_step(data->step + 1, ret + count);
+            break;
+        default:
+            ret[count++] = arg_u64(*arg == MEMORY_ARG_ROWS      ? data->sizes.rows
+                                   : *arg == MEMORY_ARG_COLUMNS ? data->sizes.columns
+                                                                : data->sizes.elements);
+        }
     return count;
 }
 
-static size_t args_scalar(const struct memory_instance *instance, struct kernel_arg *ret)
+size_t memory_finish_args(const struct memory_instance *instance, struct kernel_arg *ret)
 {
-    size_t count = args_arrays(instance, ret);
+    const size_t last = instance->data.kernel->array_count - 1;
 
-    if (instance->data.storage == DTYPE_F64)
-        ret[count++] = (struct kernel_arg){.type = KERNEL_ARG_F64, .f64 = MEMORY_SCALAR};
-    else
-        ret[count++] = arg_f32((float)MEMORY_SCALAR);
-    ret[count++] = arg_u64(instance->data.sizes.elements);
-    return count;
-}
-
-static size_t args_rows(const struct memory_instance *instance, struct kernel_arg *ret)
-{
-    size_t count = args_arrays(instance, ret);
-
-    ret[count++] = arg_u64(instance->data.sizes.rows);
-    ret[count++] = arg_u64(instance->data.sizes.columns);
-    return count;
-}
-
-static size_t args_norm(const struct memory_instance *instance, struct kernel_arg *ret)
-{
-    size_t count = args_arrays(instance, ret);
-
-    ret[count++] = arg_f32((float)MEMORY_EPSILON);
-    ret[count++] = arg_u64(instance->data.sizes.rows);
-    ret[count++] = arg_u64(instance->data.sizes.columns);
-    return count;
-}
-
-/* The dot kernel takes a, b and the partial sums; its result belongs to the second launch. */
-static size_t args_dot(const struct memory_instance *instance, struct kernel_arg *ret)
-{
-    size_t count = args_arrays(instance, ret);
-
-    ret[count - 1] = arg_u64(instance->data.sizes.elements);
-    return count;
-}
-
-static size_t args_dot_finish(const struct memory_instance *instance, struct kernel_arg *ret)
-{
-    ret[0] = (struct kernel_arg){.type = KERNEL_ARG_BUFFER, .buffer = instance->arrays[2]};
-    ret[1] = (struct kernel_arg){.type = KERNEL_ARG_BUFFER, .buffer = instance->arrays[3]};
+    ret[0] = arg_buffer(instance->arrays[last - 1]);
+    ret[1] = arg_buffer(instance->arrays[last]);
     ret[2] = arg_u64(instance->groups);
     return 3;
-}
-
-static size_t args_adamw(const struct memory_instance *instance, struct kernel_arg *ret)
-{
-    const struct memory_adamw step = memory_adamw_at(instance->data.step + 1);
-    size_t count = args_arrays(instance, ret);
-
-    ret[count++] = arg_f32(step.beta1);
-    ret[count++] = arg_f32(step.beta2);
-    ret[count++] = arg_f32(step.decay);
-    ret[count++] = arg_f32(step.step);
-    ret[count++] = arg_f32(step.root);
-    ret[count++] = arg_f32(step.epsilon);
-    ret[count++] = arg_u64(instance->data.sizes.elements);
-    return count;
 }
 
 /* ---- the table ---- */
@@ -158,7 +120,7 @@ static const struct memory_kernel kernels[] = {
         .item_name = "element",
         .array_count = 2,
         .arrays = {ARRAY("a", INPUT, ELEMENTS, -2, 2), ARRAY("c", OUTPUT, ELEMENTS, 0, 0)},
-        .args = args_elements,
+        .args = {MEMORY_ARG_ELEMENTS},
         .units = units_blocks,
         .fp64 = true,
         .outputs = {{1, memory_reference_copy, memory_roundings_none, 0,
@@ -173,7 +135,7 @@ static const struct memory_kernel kernels[] = {
         .item_name = "element",
         .array_count = 2,
         .arrays = {ARRAY("c", INPUT, ELEMENTS, -2, 2), ARRAY("b", OUTPUT, ELEMENTS, 0, 0)},
-        .args = args_scalar,
+        .args = {MEMORY_ARG_SCALAR, MEMORY_ARG_ELEMENTS},
         .units = units_blocks,
         .fp64 = true,
         .outputs = {{1, memory_reference_scale, memory_roundings_one, 1,
@@ -189,7 +151,7 @@ static const struct memory_kernel kernels[] = {
         .array_count = 3,
         .arrays = {ARRAY("a", INPUT, ELEMENTS, -2, 2), ARRAY("b", INPUT, ELEMENTS, -2, 2),
                    ARRAY("c", OUTPUT, ELEMENTS, 0, 0)},
-        .args = args_elements,
+        .args = {MEMORY_ARG_ELEMENTS},
         .units = units_blocks,
         .fp64 = true,
         .outputs = {{2, memory_reference_add, memory_roundings_one, 1, "one rounding of the sum"}},
@@ -204,7 +166,7 @@ static const struct memory_kernel kernels[] = {
         .array_count = 3,
         .arrays = {ARRAY("b", INPUT, ELEMENTS, -2, 2), ARRAY("c", INPUT, ELEMENTS, -2, 2),
                    ARRAY("a", OUTPUT, ELEMENTS, 0, 0)},
-        .args = args_scalar,
+        .args = {MEMORY_ARG_SCALAR, MEMORY_ARG_ELEMENTS},
         .units = units_blocks,
         .fp64 = true,
         .outputs = {{2, memory_reference_triad, memory_roundings_two, 1,
@@ -222,8 +184,7 @@ static const struct memory_kernel kernels[] = {
         .arrays = {ARRAY("a", INPUT, ELEMENTS, 0.25, 1.75), ARRAY("b", INPUT, ELEMENTS, 0.25, 1.75),
                    ARRAY_OF(F32, "partial", SCRATCH, GROUPS, 0, 0),
                    ARRAY_OF(F32, "sum", OUTPUT, ONE, 0, 0)},
-        .args = args_dot,
-        .finish_args = args_dot_finish,
+        .args = {MEMORY_ARG_ELEMENTS},
         .units = units_blocks,
         .outputs =
             {{3, memory_reference_dot, memory_roundings_dot, 0,
@@ -238,7 +199,7 @@ static const struct memory_kernel kernels[] = {
         .item_name = "element",
         .array_count = 2,
         .arrays = {ARRAY("x", INPUT, ELEMENTS, -2, 2), ARRAY("y", OUTPUT, ELEMENTS, 0, 0)},
-        .args = args_elements,
+        .args = {MEMORY_ARG_ELEMENTS},
         .units = units_blocks,
         .outputs = {{1, memory_reference_gelu, memory_roundings_gelu, 1,
                      "roundings of the argument, grown by |w| <= 3.8 through e^w, and a quotient"}},
@@ -256,7 +217,7 @@ static const struct memory_kernel kernels[] = {
                    ARRAY_OF(F32, "weight", INPUT, COLUMNS, 0.5, 1.5),
                    ARRAY_OF(F32, "bias", INPUT, COLUMNS, -1, 1),
                    ARRAY("y", OUTPUT, ELEMENTS, 0, 0)},
-        .args = args_norm,
+        .args = {MEMORY_ARG_EPSILON, MEMORY_ARG_ROWS, MEMORY_ARG_COLUMNS},
         .units = units_rows,
         .by_row = true,
         .outputs =
@@ -273,7 +234,7 @@ static const struct memory_kernel kernels[] = {
         .item_name = "element",
         .array_count = 2,
         .arrays = {ARRAY("x", INPUT, ELEMENTS, -2, 2), ARRAY("y", OUTPUT, ELEMENTS, 0, 0)},
-        .args = args_rows,
+        .args = {MEMORY_ARG_ROWS, MEMORY_ARG_COLUMNS},
         .units = units_rows,
         .by_row = true,
         .outputs = {{1, memory_reference_softmax, memory_roundings_softmax, 2,
@@ -289,7 +250,7 @@ static const struct memory_kernel kernels[] = {
         .item_name = "element",
         .array_count = 2,
         .arrays = {ARRAY("x", INPUT, ELEMENTS, -2, 2), ARRAY("y", OUTPUT, ELEMENTS, 0, 0)},
-        .args = args_rows,
+        .args = {MEMORY_ARG_ROWS, MEMORY_ARG_COLUMNS},
         .units = units_tiles,
         .fp64 = true,
         .outputs = {{1, memory_reference_transpose, memory_roundings_none, 0,
@@ -306,7 +267,7 @@ static const struct memory_kernel kernels[] = {
         .array_count = 3,
         .arrays = {ARRAY("table", INPUT, TABLE, -2, 2), ARRAY_OF(U32, "index", INPUT, ROWS, 0, 0),
                    ARRAY("out", OUTPUT, ELEMENTS, 0, 0)},
-        .args = args_rows,
+        .args = {MEMORY_ARG_ROWS, MEMORY_ARG_COLUMNS},
         .units = units_rows,
         .fp64 = true,
         .outputs = {{2, memory_reference_gather, memory_roundings_none, 0,
@@ -323,7 +284,7 @@ static const struct memory_kernel kernels[] = {
         .array_count = 4,
         .arrays = {ARRAY("g", INPUT, ELEMENTS, 0.01, 1), ARRAY("w", STATE, ELEMENTS, -1, 1),
                    ARRAY("m", STATE, ELEMENTS, 0, 0), ARRAY("v", STATE, ELEMENTS, 0, 0)},
-        .args = args_adamw,
+        .args = {MEMORY_ARG_STEP, MEMORY_ARG_ELEMENTS},
         .units = units_blocks,
         .has_state = true,
         .outputs = {{1, memory_reference_adamw_w, memory_roundings_adamw_w, 0, ADAMW_REASON},

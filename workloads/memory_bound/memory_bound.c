@@ -101,7 +101,7 @@ enum status memory_launch(struct memory_instance *instance, struct error *err)
         .kernel = kernel->entry,
         .groups = {instance->groups, 1, 1},
         .args = args,
-        .arg_count = kernel->args(instance, args),
+        .arg_count = memory_args(instance, args),
     };
 
     TRY(device_kernel_launch(instance->base.device, &launch, err));
@@ -109,7 +109,7 @@ enum status memory_launch(struct memory_instance *instance, struct error *err)
         return STATUS_OK;
     launch.kernel = kernel->finish;
     launch.groups[0] = 1;
-    launch.arg_count = kernel->finish_args(instance, args);
+    launch.arg_count = memory_finish_args(instance, args);
     return device_kernel_launch(instance->base.device, &launch, err);
 }
 
@@ -205,7 +205,7 @@ const struct workload_kind workload_memory_bound = {
     .name = "memory_bound",
     .summary = "kernels bound by memory: BabelStream's, layer norm, softmax, GELU, gather, "
                "transpose, AdamW",
-    .load = memory_load,
+    .form = &memory_form,
     .cost = memory_cost,
     .describe = memory_describe,
     .instance_size = sizeof(struct memory_instance),

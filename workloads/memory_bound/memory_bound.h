@@ -59,6 +59,17 @@ enum memory_extent {
     MEMORY_EXTENT_ONE
 };
 
+/* What a kernel takes besides arrays; STEP: the six numbers of struct memory_adamw. */
+enum memory_arg {
+    MEMORY_ARG_END,
+    MEMORY_ARG_ELEMENTS,
+    MEMORY_ARG_ROWS,
+    MEMORY_ARG_COLUMNS,
+    MEMORY_ARG_SCALAR,
+    MEMORY_ARG_EPSILON,
+    MEMORY_ARG_STEP
+};
+
 /* Inputs and states are uniform in (low, high), never 0; low == high gives that constant. */
 struct memory_array {
     const char *name;
@@ -92,9 +103,11 @@ struct memory_output {
 };
 
 struct memory_kernel {
-    const char *name;     /* "triad", in declarations */
-    const char *entry;    /* the function in the text */
-    const char *finish;   /* a second launch, with one group; NULL: none */
+    const char *name;  /* "triad", in declarations */
+    const char *entry; /* the function in the text */
+    /* A second launch, with one group, which takes the last two arrays, and makes the last one,
+     * which the first launch does not take. NULL: none. */
+    const char *finish;
     const char *files[4]; /* kernel texts, NULL-terminated */
     enum memory_shape shape;
     bool fp32_only;
@@ -104,8 +117,7 @@ struct memory_kernel {
     const char *item_name;
     size_t array_count;
     struct memory_array arrays[MEMORY_ARRAYS_MAX];
-    size_t (*args)(const struct memory_instance *instance, struct kernel_arg *ret);
-    size_t (*finish_args)(const struct memory_instance *instance, struct kernel_arg *ret);
+    enum memory_arg args[MEMORY_ARGS_MAX]; /* behind the arrays, in the table's order */
     uint64_t (*units)(
         const struct memory_sizes *sizes); /* what groups share: rows, blocks, tiles */
     bool by_row;
@@ -114,6 +126,9 @@ struct memory_kernel {
 };
 
 const struct memory_kernel *memory_kernel_at(size_t index);
+/* Arguments of the next launch, and of its second one: at most MEMORY_ARGS_MAX; how many. */
+size_t memory_args(const struct memory_instance *instance, struct kernel_arg *ret);
+size_t memory_finish_args(const struct memory_instance *instance, struct kernel_arg *ret);
 bool memory_kernel_has(const struct memory_kernel *kernel, enum precision precision);
 
 /* The generated data of a case. */
@@ -140,8 +155,7 @@ struct memory_instance {
 };
 
 /* ---- declare.c ---- */
-enum status memory_load(struct workload *workload, const char *origin, const char *yaml,
-                        size_t length, struct error *err);
+extern const struct workload_form memory_form;
 enum status memory_cost(const struct workload_case *work, struct workload_cost *ret,
                         struct error *err);
 void memory_describe(const struct workload *workload, struct text *ret);

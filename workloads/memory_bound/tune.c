@@ -143,17 +143,14 @@ static enum status take_turns(struct memory_instance *instance, struct candidate
     for (int round = -1; round < TUNE_ROUNDS; ++round) {
         for (size_t i = 0; i < count; ++i) {
             struct candidate *candidate = &candidates[i];
-            enum status status = STATUS_OK;
             int64_t ns;
 
             if (candidate->out)
                 continue;
             if (time_launches(instance, candidate, launches, &ns, &candidate->refusal) != STATUS_OK)
-                status = leave_out(candidate, err);
+                TRY(leave_out(candidate, err));
             else if (round >= 0 && ns < candidate->best_ns)
                 candidate->best_ns = ns;
-            if (status != STATUS_OK)
-                return status;
         }
         if (round < 0)
             continue;

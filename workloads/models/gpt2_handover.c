@@ -65,12 +65,12 @@ static enum status fill(const struct gpt2_task *task, const struct gpt2_device_p
 }
 
 enum status gpt2_handover_write(const struct gpt2_task *task, const struct gpt2_device_plan *plan,
-                                uint64_t seed, bool inputs_only, const uint64_t *secret,
-                                const char *path, struct error *err)
+                                uint64_t seed, const uint64_t *secret, const char *path,
+                                struct error *err)
 {
     const uint64_t shape[] = {GPT2_HANDOVER_POOL, plan->sequences, plan->length};
     const size_t first = plan->training ? 2 : 1;
-    const size_t count = first + (inputs_only ? 0 : gpt2_tensor_count(&plan->shape));
+    const size_t count = first + (secret ? 0 : gpt2_tensor_count(&plan->shape));
     AUTO_FREE struct tensor *items = calloc(count, sizeof(*items));
     CLEANUP(tensors_close) struct tensors file = {0};
 

@@ -316,12 +316,10 @@ static enum status layer_backward(const struct gpt2_reference *ref, const float 
     const struct layer_state *layer = &state->layers[l];
     uint64_t d = ref->shape.width, m = ref->shape.mlp_width;
     uint64_t rows = ref->sequences * ref->length;
-    enum status status = linear_backward(ref, layer->gelu, weight(ref, w, GPT2_FC_PROJ_W, l),
-                                         state->dx, state->dfc, gradient(ref, GPT2_FC_PROJ_W, l),
-                                         gradient(ref, GPT2_FC_PROJ_B, l), m, d, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(linear_backward(ref, layer->gelu, weight(ref, w, GPT2_FC_PROJ_W, l), state->dx, state->dfc,
+                        gradient(ref, GPT2_FC_PROJ_W, l), gradient(ref, GPT2_FC_PROJ_B, l), m, d,
+                        err));
 #pragma omp parallel for schedule(static) if (rows * m > WORTH_THREADS)
     for (uint64_t i = 0; i < rows * m; i++)
         state->dfc[i] *= reference_gelu_derivative(layer->fc[i]);

@@ -305,11 +305,7 @@ static enum status check(const struct declaration *declaration, struct workload 
     return STATUS_OK;
 }
 
-enum status onnx_load(struct workload *workload, const char *origin, const char *yaml,
-                      size_t length, struct error *err)
-{
-    return workload_declaration_load(workload, origin, yaml, length, &schema, check, err);
-}
+const struct workload_form onnx_form = {&schema, check};
 
 /* ---- what is known without a device ---- */
 

@@ -156,7 +156,7 @@ static void files(const struct workload_case *work, struct backend_file_list *re
 const struct workload_kind workload_onnx = {
     .name = "onnx",
     .summary = "a model in an ONNX file, run by a framework",
-    .load = onnx_load,
+    .form = &onnx_form,
     .cost = onnx_cost,
     .describe = onnx_describe,
     .ready = onnx_files_ready,

@@ -64,8 +64,7 @@ struct onnx_instance {
 };
 
 /* declare.c */
-enum status onnx_load(struct workload *workload, const char *origin, const char *yaml,
-                      size_t length, struct error *err);
+extern const struct workload_form onnx_form;
 void onnx_append_shape(struct text *out, size_t rank, const uint64_t *shape); /* [1, ?, 3] */
 void onnx_describe(const struct workload *workload, struct text *ret);
 struct workload_cost;

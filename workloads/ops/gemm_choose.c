@@ -60,22 +60,19 @@ static enum status measure(struct gemms *gemms, const struct task *task, int64_t
                            struct error *err)
 {
     int64_t mine = INT64_MAX;
-    enum status status = STATUS_OK;
 
-    for (int i = -1; i < REPEATS && status == STATUS_OK; i++) {
+    for (int i = -1; i < REPEATS; i++) {
         const int64_t start = clock_monotonic_ns();
         int64_t spent;
 
-        status = run_task(gemms, task, err);
-        if (status == STATUS_OK)
-            status = device_synchronize(gemms->device, err);
+        TRY(run_task(gemms, task, err));
+        TRY(device_synchronize(gemms->device, err));
         spent = clock_monotonic_ns() - start;
         if (i >= 0 && spent < mine)
             mine = spent;
     }
-    if (status == STATUS_OK)
-        *ret_ns = mine;
-    return status;
+    *ret_ns = mine;
+    return STATUS_OK;
 }
 
 /* Compiles and measures one candidate; keeps it when it clearly beats `best`. */
@@ -139,11 +136,8 @@ static enum status try_all(struct gemms *gemms, const struct task *task, struct 
         }
         for (size_t t = 0; t < tiles; t++) {
             const struct ops_tile tile = lanes[i] == 1 ? single_tiles[t] : lanes_tile(lanes[i]);
-            const enum status status =
-                try_candidate(gemms, task, &tile, &best, &hopeless, &kept, err);
 
-            if (status != STATUS_OK)
-                return status;
+            TRY(try_candidate(gemms, task, &tile, &best, &hopeless, &kept, err));
         }
     }
     if (gemms->variant_count > 0)
@@ -208,25 +202,26 @@ static enum status make_task(struct gemms *gemms, struct task *task, struct erro
     return STATUS_OK;
 }
 
+static void task_finish(struct task *task)
+{
+    device_buffer_free(task->a);
+    device_buffer_free(task->b);
+    device_buffer_free(task->c);
+}
+
 enum status gemm_choose(struct gemms *gemms, const json_t *choices, struct error *err)
 {
     const enum dtype type = precision_dtype(gemms->precision);
+    CLEANUP(task_finish)
     struct task task = {.types = {type, type, gemm_sum_type(gemms->precision),
                                   type == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32}};
-    enum status status = gemm_portable_check(gemms, gemms->precision, &task.types, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(gemm_portable_check(gemms, gemms->precision, &task.types, err));
     gemms->variants = calloc(1, sizeof(*gemms->variants));
     if (!gemms->variants)
         return error_no_memory(err);
     if (choices)
         return take_choices(gemms, &task, choices, err);
-    status = make_task(gemms, &task, err);
-    if (status == STATUS_OK)
-        status = try_all(gemms, &task, err);
-    device_buffer_free(task.a);
-    device_buffer_free(task.b);
-    device_buffer_free(task.c);
-    return status;
+    TRY(make_task(gemms, &task, err));
+    return try_all(gemms, &task, err);
 }

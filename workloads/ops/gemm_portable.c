@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "workloads/kernel_args.h"
 #include "workloads/kernel_text.h"
 #include "workloads/ops/gemm_internal.h"
 
@@ -209,16 +210,6 @@ static enum status find_variant(struct gemms *gemms, const struct op_gemm *gemm,
     TRY(gemm_compile(gemms->device, &gemms->tile, &types, ret, err));
     grown[gemms->variant_count++] = (struct gemm_variant){types, *ret};
     return STATUS_OK;
-}
-
-static struct kernel_arg arg_buffer(struct buffer *buffer)
-{
-    return (struct kernel_arg){.type = KERNEL_ARG_BUFFER, .buffer = buffer};
-}
-
-static struct kernel_arg arg_u64(uint64_t value)
-{
-    return (struct kernel_arg){.type = KERNEL_ARG_U64, .u64 = value};
 }
 
 /* Columns of a group where all rows are made at once, as many groups for each unit; 0: by tiles. */

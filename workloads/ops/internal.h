@@ -1,7 +1,8 @@
-/* internal - what the files of this folder share: the modules, and how an argument list is made. */
+/* internal - what the files of this folder share: the modules, and how they are launched. */
 #ifndef ASSAY_WORKLOADS_OPS_INTERNAL_H
 #define ASSAY_WORKLOADS_OPS_INTERNAL_H
 
+#include "workloads/kernel_args.h"
 #include "workloads/ops/ops.h"
 
 /* All kernels but the GEMM go over rows or chunks. */
@@ -42,26 +43,6 @@ json_t *ops_attention_facts(const struct ops *ops);
 size_t ops_attention_artifact(const struct ops *ops, struct module_artifact *ret);
 /* Its part of ops_choices; NULL: no library lists algorithms for it. New. */
 json_t *ops_attention_choices(const struct ops *ops);
-
-static inline struct kernel_arg arg_buffer(struct buffer *buffer)
-{
-    return (struct kernel_arg){.type = KERNEL_ARG_BUFFER, .buffer = buffer};
-}
-
-static inline struct kernel_arg arg_u64(uint64_t value)
-{
-    return (struct kernel_arg){.type = KERNEL_ARG_U64, .u64 = value};
-}
-
-static inline struct kernel_arg arg_u32(uint32_t value)
-{
-    return (struct kernel_arg){.type = KERNEL_ARG_U32, .u32 = value};
-}
-
-static inline struct kernel_arg arg_f32(double value)
-{
-    return (struct kernel_arg){.type = KERNEL_ARG_F32, .f32 = (float)value};
-}
 
 /* Launches `kernel` of a module on min(wanted, groups_max) groups. */
 enum status ops_launch(struct ops *ops, enum ops_module module, const char *kernel, uint64_t wanted,

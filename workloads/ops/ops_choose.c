@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 #include "harness/core/random.h"
 #include "workloads/storage.h"
@@ -62,23 +63,20 @@ static enum status measure(struct ops *ops, const struct task *task, int64_t *re
 {
     const int launches = ops->device->info.type == DEVICE_GPU ? LAUNCHES_GPU : 1;
     int64_t mine = INT64_MAX;
-    enum status status = STATUS_OK;
 
-    for (int i = -1; i < REPEATS && status == STATUS_OK; i++) {
-        int64_t start, spent;
+    for (int i = -1; i < REPEATS; i++) {
+        const int64_t start = clock_monotonic_ns();
+        int64_t spent;
 
-        start = clock_monotonic_ns();
-        for (int k = 0; k < launches && status == STATUS_OK; k++)
-            status = run_task(ops, task, err);
-        if (status == STATUS_OK)
-            status = device_synchronize(ops->device, err);
+        for (int k = 0; k < launches; k++)
+            TRY(run_task(ops, task, err));
+        TRY(device_synchronize(ops->device, err));
         spent = (clock_monotonic_ns() - start) / launches;
         if (i >= 0 && spent < mine)
             mine = spent;
     }
-    if (status == STATUS_OK)
-        *ret_ns = mine;
-    return status;
+    *ret_ns = mine;
+    return STATUS_OK;
 }
 
 /* Compiles and measures one candidate; keeps it when it clearly beats `best`. */
@@ -140,37 +138,42 @@ static enum status take_choices(struct ops *ops, const json_t *choices, struct e
     return ops_compile(ops, OPS_ROWS, ops->lanes[OPS_ROWS], &ops->modules[OPS_ROWS], err);
 }
 
-enum status ops_choose(struct ops *ops, const json_t *choices, struct error *err)
+/* Small numbers in the storage type, in all three. */
+static enum status fill_task(const struct ops *ops, struct task *task, struct error *err)
 {
-    uint32_t lanes[LANES_MAX];
-    size_t lanes_count = device_lane_candidates(ops->device, lanes, LANES_MAX);
-    struct task task = task_of(ops);
-    const uint64_t count = task.rows * task.width + 2 * (task.rows + task.width);
-    float *numbers;
-    struct buffer **buffers[] = {&task.a, &task.b, &task.c};
-    enum status status = STATUS_OK;
+    const uint64_t count = task->rows * task->width + 2 * (task->rows + task->width);
+    struct buffer **buffers[] = {&task->a, &task->b, &task->c};
+    AUTO_FREE float *numbers = malloc(count * sizeof(*numbers));
 
-    if (choices)
-        return take_choices(ops, choices, err);
-    numbers = malloc(count * sizeof(*numbers));
     if (!numbers)
         return error_no_memory(err);
     for (uint64_t i = 0; i < count; i++)
         numbers[i] = (float)(random_unit(random_at(1, 0, i)) - 0.5);
     if (ops->storage != DTYPE_F32)
         storage_encode(ops->storage, numbers, count, numbers); /* in place, front to back */
-    for (size_t i = 0; i < 3 && status == STATUS_OK; i++) {
-        status = device_buffer_alloc(ops->device, count * sizeof(*numbers), BUFFER_READ_WRITE,
-                                     buffers[i], err);
-        if (status == STATUS_OK)
-            status =
-                device_upload(*buffers[i], 0, numbers, count * dtype_bits(ops->storage) / 8, err);
+    for (size_t i = 0; i < 3; i++) {
+        TRY(device_buffer_alloc(ops->device, count * sizeof(*numbers), BUFFER_READ_WRITE,
+                                buffers[i], err));
+        TRY(device_upload(*buffers[i], 0, numbers, count * dtype_bits(ops->storage) / 8, err));
     }
-    if (status == STATUS_OK)
-        status = choose_rows(ops, &task, lanes, lanes_count, err);
-    device_buffer_free(task.a);
-    device_buffer_free(task.b);
-    device_buffer_free(task.c);
-    free(numbers);
-    return status;
+    return STATUS_OK;
+}
+
+static void task_finish(struct task *task)
+{
+    device_buffer_free(task->a);
+    device_buffer_free(task->b);
+    device_buffer_free(task->c);
+}
+
+enum status ops_choose(struct ops *ops, const json_t *choices, struct error *err)
+{
+    uint32_t lanes[LANES_MAX];
+    const size_t lanes_count = device_lane_candidates(ops->device, lanes, LANES_MAX);
+    CLEANUP(task_finish) struct task task = task_of(ops);
+
+    if (choices)
+        return take_choices(ops, choices, err);
+    TRY(fill_task(ops, &task, err));
+    return choose_rows(ops, &task, lanes, lanes_count, err);
 }

@@ -130,12 +130,7 @@ static enum status check_declaration(const struct declaration *declaration,
     return STATUS_OK;
 }
 
-static enum status load(struct workload *workload, const char *origin, const char *yaml,
-                        size_t length, struct error *err)
-{
-    return workload_declaration_load(workload, origin, yaml, length, &schema, check_declaration,
-                                     err);
-}
+static const struct workload_form form = {&schema, check_declaration};
 
 static enum status cost(const struct workload_case *work, struct workload_cost *ret,
                         struct error *err)
@@ -357,13 +352,12 @@ static struct tensor pattern_tensor(const struct workload_case *work)
     return tensor_new("pattern", DTYPE_F32, 1, (const uint64_t[]){(uint64_t)parameters->elements});
 }
 
-static enum status write_handover(const struct workload_case *work, bool inputs_only,
-                                  const uint64_t *secret, const char *path, struct error *err)
+static enum status write_handover(const struct workload_case *work, const uint64_t *secret,
+                                  const char *path, struct error *err)
 {
     const struct tensor pattern = pattern_tensor(work);
     CLEANUP(tensors_close) struct tensors file = {0};
 
-    (void)inputs_only;
     TRY(tensors_create(path, &pattern, 1, &file, err));
     fill_pattern(work, secret, file.items[0].data);
     return STATUS_OK;
@@ -402,7 +396,7 @@ static size_t artifacts(struct workload_instance *base, struct module_artifact *
 const struct workload_kind workload_synthetic = {
     .name = "synthetic",
     .summary = "launches without meaning, to try the tool itself on the null backend",
-    .load = load,
+    .form = &form,
     .cost = cost,
     .describe = describe,
     .instance_size = sizeof(struct synthetic_instance),

@@ -171,8 +171,4 @@ static enum status check(const struct declaration *declaration, struct workload 
     return STATUS_OK;
 }
 
-enum status training_load(struct workload *workload, const char *origin, const char *yaml,
-                          size_t length, struct error *err)
-{
-    return workload_declaration_load(workload, origin, yaml, length, &schema, check, err);
-}
+const struct workload_form training_form = {&schema, check};

@@ -11,8 +11,8 @@
 #include "workloads/models/gpt2_handover.h"
 #include "workloads/training_step/training_step.h"
 
-static enum status write_file(const struct workload_case *work, bool inputs_only,
-                              const uint64_t *secret, const char *path, struct error *err)
+static enum status write_file(const struct workload_case *work, const uint64_t *secret,
+                              const char *path, struct error *err)
 {
     const struct training_parameters *parameters = work->workload->parameters;
     const struct gpt2_device_plan plan = training_plan(work);
@@ -21,8 +21,7 @@ static enum status write_file(const struct workload_case *work, bool inputs_only
         return error_set(err, STATUS_UNSUPPORTED,
                          "fp16 is not handed over: which steps are skipped depends on the loss "
                          "scale before them");
-    return gpt2_handover_write(&parameters->task, &plan, work->seed, inputs_only, secret, path,
-                               err);
+    return gpt2_handover_write(&parameters->task, &plan, work->seed, secret, path, err);
 }
 
 /* Every tensor under that prefix, one after another; of a file of safetensors. */

@@ -229,7 +229,7 @@ static json_t *facts(struct workload_instance *base)
 const struct workload_kind workload_training_step = {
     .name = "training_step",
     .summary = "one step of training GPT-2: forward, backward, AdamW",
-    .load = training_load,
+    .form = &training_form,
     .unload = gpt2_task_unload,
     .cost = cost,
     .describe = describe,

@@ -67,8 +67,7 @@ struct training_instance {
 };
 
 /* declare.c */
-enum status training_load(struct workload *workload, const char *origin, const char *yaml,
-                          size_t length, struct error *err);
+extern const struct workload_form training_form;
 
 /* Where the loss of step `step` (from 0) lies in the ring. */
 uint64_t training_loss_slot(uint64_t step);
