@@ -198,6 +198,11 @@ void doc_add(struct doc *doc, const char *format, ...)
     va_end(args);
 }
 
+bool doc_ends_with(const struct doc *doc, char c)
+{
+    return doc->block.length > 0 && doc->block.data[doc->block.length - 1] == c;
+}
+
 void doc_end(struct doc *doc, const char *look)
 {
     doc->medium->block(doc, look);

@@ -85,6 +85,8 @@ void doc_finish(struct doc *doc);
 
 /* Appends phrases to the block. */
 void doc_add(struct doc *doc, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Whether the block ends with this character: what follows may be the first of several. */
+bool doc_ends_with(const struct doc *doc, char c);
 /* Ends the block. `look`: its class on a page, such as "soft"; NULL: none. */
 void doc_end(struct doc *doc, const char *look);
 /* Ends it as a heading of this level; `id`, for links to it, may be NULL. */

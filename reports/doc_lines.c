@@ -136,6 +136,14 @@ static void append_stacked(struct doc *doc, char *rows)
     text_append_char(doc->out, '\n');
 }
 
+/* Without the blanks before an empty last cell. */
+static void end_line(struct text *out)
+{
+    while (out->length > 0 && out->data[out->length - 1] == ' ')
+        out->data[--out->length] = '\0';
+    text_append_char(out, '\n');
+}
+
 static void append_table(struct doc *doc, char *rows, const size_t widths[DOC_COLUMNS])
 {
     size_t column = 0;
@@ -148,7 +156,8 @@ static void append_table(struct doc *doc, char *rows, const size_t widths[DOC_CO
         append_padded(doc->out, rows, is_last ? 0 : widths[column],
                       doc->columns[column].flags & DOC_NUMBER);
         text_append_format(doc->out, "%*s", is_last ? 0 : GAP, "");
-        text_append(doc->out, is_last ? "\n" : "");
+        if (is_last)
+            end_line(doc->out);
         column = is_last ? 0 : column + 1;
     }
     text_append_char(doc->out, '\n');
@@ -158,7 +167,7 @@ static void close(struct doc *doc)
 {
     size_t widths[DOC_COLUMNS] = {0};
 
-    if (doc_box(doc) != DOC_TABLE)
+    if (doc_box(doc) != DOC_TABLE || !text_ok(&doc->rows))
         return;
     measure(doc->rows.data, widths);
     if (doc->is_stacked)

@@ -116,7 +116,7 @@ static void say_attempts(struct doc *doc, const struct view *view)
         }
         html_attempts(doc, &view->cells[i]);
         if (view->cells[i].trial_count > 0)
-            html_checks(doc->out, &view->cells[i]);
+            html_checks(doc, &view->cells[i]);
     }
 }
 

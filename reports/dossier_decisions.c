@@ -470,10 +470,8 @@ static void append_tally(struct doc *doc, const struct dossier_row *row)
 {
     const struct decision_kind *kind = kind_of(dossier_column(row, 0));
 
-    const bool is_first = doc->block.data[doc->block.length - 1] == ' ';
-
-    doc_add(doc, "%s%lld %s: ", is_first ? "" : ", ", (long long)dossier_integer(row, 2),
-            kind ? kind->kind : dossier_column(row, 0));
+    doc_add(doc, "%s%lld %s: ", doc_ends_with(doc, ' ') ? "" : ", ",
+            (long long)dossier_integer(row, 2), kind ? kind->kind : dossier_column(row, 0));
     doc_spaced(&doc->block, dossier_column(row, 1));
 }
 

@@ -112,8 +112,8 @@ static void say_attempts(struct doc *doc, const struct view *view)
 /* columns: 0 severity, 1 names of checks; after what the block begins with */
 static void append_severity(struct doc *doc, const struct dossier_row *row)
 {
-    doc_add(doc, "%s%s (%s)", doc->block.data[doc->block.length - 1] == ' ' ? "" : "; ",
-            dossier_column(row, 1), dossier_column(row, 0));
+    doc_add(doc, "%s%s (%s)", doc_ends_with(doc, ' ') ? "" : "; ", dossier_column(row, 1),
+            dossier_column(row, 0));
 }
 
 static enum status say_machine(struct doc *doc, struct store *store, const struct view *view,
@@ -149,16 +149,10 @@ static enum status say_machine(struct doc *doc, struct store *store, const struc
     return STATUS_OK;
 }
 
-/* Between signers; the first follows the label. */
-static const char *before_signer(const struct doc *doc)
-{
-    return doc->block.data[doc->block.length - 1] == '\t' ? "" : "; ";
-}
-
 /* columns: 0 name, 1 role, 2 kinds of heads */
 static void append_signer(struct doc *doc, const struct dossier_row *row)
 {
-    doc_add(doc, "%s%s (%s: %s)", before_signer(doc), dossier_column(row, 0),
+    doc_add(doc, "%s%s (%s: %s)", doc_ends_with(doc, '\t') ? "" : "; ", dossier_column(row, 0),
             dossier_column(row, 1), dossier_column(row, 2));
 }
 
@@ -176,7 +170,7 @@ static void append_note_signers(struct doc *doc, const struct dossier_row *row)
         note += sizeof(mark) - 1;
         length = strcspn(note, " \n");
         name = strndup(note, length);
-        doc_add(doc, "%s%s (the bundle it came in)", before_signer(doc), name);
+        doc_add(doc, "%s%s (the bundle it came in)", doc_ends_with(doc, '\t') ? "" : "; ", name);
         note += length;
     }
 }

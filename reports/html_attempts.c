@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "reports/escape.h"
+#include "harness/core/cleanup.h"
 
 /* Outcomes of the trials' checks of one output, phase and metric. */
 struct check_row {
@@ -57,43 +57,33 @@ static bool same_reason(const struct check_row *a, const struct check_row *b)
     return a->first->reason && b->first->reason && strcmp(a->first->reason, b->first->reason) == 0;
 }
 
-/* `span` rows share the reason that is printed here; 0: an earlier row has printed it. */
-static void append_check(struct text *out, const struct check_row *row, size_t span)
+/* `is_again`: its reason is that of the row before. */
+static void say_check(struct doc *doc, const struct check_row *row, bool is_again)
 {
+    static const char *const phases[][2] = {
+        {"verify_before", "before"}, {"spot_check", "within"}, {"verify_after", "after"}};
     const struct view_check *check = row->first;
-    const char *tone = row->passed < row->made ? "bad" : "good";
-    char number[NUMBER_SIZE];
+    const char *phase = check->phase;
+    const bool failed = row->passed < row->made;
+    char error[NUMBER_SIZE], tolerance[NUMBER_SIZE];
 
-    text_append_format(out, "<tr><th scope=\"row\"%s>",
-                       strlen(check->output) > 40 ? " class=\"wrap\"" : "");
-    escape_html(out, check->output);
-    text_append(out, "</th><td>");
-    escape_html(out, strcmp(check->phase, "verify_before") == 0  ? "before"
-                     : strcmp(check->phase, "spot_check") == 0   ? "within"
-                     : strcmp(check->phase, "verify_after") == 0 ? "after"
-                                                                 : check->phase);
-    text_append(out, "</td><td>");
-    escape_html(out, check->metric);
-    text_append_format(out, "</td><td class=\"num%s\">", row->passed < row->made ? " bad" : "");
-    if (row->worst_text)
-        escape_html(out, row->worst_text);
-    else
-        text_append(out, isnan(row->worst) ? "not recorded"
-                                           : number_format_scientific(row->worst, number));
-    text_append(out, "</td><td class=\"num\">");
-    text_append(out, isnan(check->tolerance) ? "not recorded"
-                                             : number_format_scientific(check->tolerance, number));
-    text_append_format(out, "</td><td class=\"num %s\">%zu/%zu</td>", tone, row->passed, row->made);
-    if (span) {
-        text_append_format(out, "<td class=\"soft\" rowspan=\"%zu\">", span);
-        html_known(out, check->reason);
-        text_append(out, "</td>");
-    }
-    text_append(out, "</tr>\n");
+    for (size_t i = 0; i < sizeof(phases) / sizeof(*phases); ++i)
+        if (!strcmp(check->phase, phases[i][0]))
+            phase = phases[i][1];
+    doc_add(doc, "%s\t%s\t%s\t", check->output, phase, check->metric);
+    doc_add(doc, failed ? "{bad %s}" : "%s",
+            row->worst_text     ? row->worst_text
+            : isnan(row->worst) ? "not recorded"
+                                : number_format_scientific(row->worst, error));
+    doc_add(doc, "\t%s\t",
+            isnan(check->tolerance) ? "not recorded"
+                                    : number_format_scientific(check->tolerance, tolerance));
+    doc_add(doc, failed ? "{bad %zu/%zu}\t" : "{good %zu/%zu}\t", row->passed, row->made);
+    doc_say(doc, NULL, "{soft %s}", is_again ? "as above" : check->reason);
 }
 
 /* All checks in a sentence: how many passed, and how close the worst came to its tolerance. */
-static void append_check_summary(struct text *out, const struct check_row *rows, size_t count)
+static void say_check_summary(struct doc *doc, const struct check_row *rows, size_t count)
 {
     size_t made = 0, passed = 0;
     double nearest = -1;
@@ -107,12 +97,14 @@ static void append_check_summary(struct text *out, const struct check_row *rows,
         if (isfinite(share) && share > nearest)
             nearest = share;
     }
-    text_append_format(out, "<p><b class=\"%s\">%zu of %zu comparisons passed.</b>",
-                       passed < made ? "bad" : "good", passed, made);
+    doc_add(doc,
+            passed < made ? "{bold {bad %zu of %zu comparisons passed.}}"
+                          : "{bold {good %zu of %zu comparisons passed.}}",
+            passed, made);
     if (nearest >= 0)
-        text_append_format(out, " The largest error came to %s of its tolerance.",
-                           number_format_percent(nearest, number));
-    text_append(out, "</p>\n");
+        doc_add(doc, " The largest error came to %s of its tolerance.",
+                number_format_percent(nearest, number));
+    doc_end(doc, NULL);
 }
 
 /* More rows than this are folded away, unless a check failed. */
@@ -126,50 +118,49 @@ static bool all_passed(const struct check_row *rows, size_t count)
     return true;
 }
 
-void html_checks(struct text *out, const struct view_cell *cell)
+static void say_check_table(struct doc *doc, const struct check_row *rows, size_t count)
 {
-    struct check_row *rows = calloc(CHECK_ROWS_MAX, sizeof(*rows));
-    size_t more, count;
-    bool folded;
+    static const struct doc_column columns[] = {{"Output", DOC_NAME | DOC_BREAK},
+                                                {"When", 0},
+                                                {"Metric", 0},
+                                                {"Error", DOC_NUMBER},
+                                                {"Tolerance", DOC_NUMBER},
+                                                {"Passed", DOC_NUMBER},
+                                                {"Reason for the tolerance", 0}};
 
-    if (!rows) {
-        out->failed = true;
-        return;
-    }
-    count = merge_checks(cell, rows, &more);
-    text_append(out, cell->kind && !strcmp(cell->kind, "endpoint")
-                         ? "<h4>Answers, without a reference</h4>\n"
-                         : "<h4>Outputs against the reference</h4>\n");
+    doc_add(doc,
+            "Largest error over all trials, compared with the fp64 reference before the warmup "
+            "and after the window");
+    doc_table(doc, "tight spans", columns, sizeof(columns) / sizeof(*columns));
+    for (size_t i = 0; i < count; ++i)
+        say_check(doc, &rows[i], i > 0 && same_reason(&rows[i], &rows[i - 1]));
+    doc_close(doc);
+}
+
+void html_checks(struct doc *doc, const struct view_cell *cell)
+{
+    AUTO_FREE struct check_row *rows = calloc(CHECK_ROWS_MAX, sizeof(*rows));
+    size_t more = 0, count = rows ? merge_checks(cell, rows, &more) : 0;
+    const bool is_folded = count > CHECK_ROWS_SHOWN && all_passed(rows, count);
+
+    doc->out->failed |= !rows;
+    doc_heading(doc, 4, NULL, "%s",
+                cell->kind && !strcmp(cell->kind, "endpoint") ? "Answers, without a reference"
+                                                              : "Outputs against the reference");
     if (count == 0) {
-        text_append(out, "<p class=\"none\">no check recorded</p>\n");
-        free(rows);
+        doc_say(doc, "none", "no check recorded");
         return;
     }
-    append_check_summary(out, rows, count);
-    folded = count > CHECK_ROWS_SHOWN && all_passed(rows, count);
-    if (folded)
-        text_append_format(out, "<details><summary>All %zu</summary>", count);
-    text_append(
-        out, "<div class=\"scroll\"><table class=\"tight spans\"><caption>Largest error over all "
-             "trials, "
-             "compared with the fp64 reference before the warmup and after the window</caption>"
-             "<thead><tr><th scope=\"col\">Output</th><th scope=\"col\">When</th>"
-             "<th scope=\"col\">Metric</th><th scope=\"col\" class=\"num\">Error</th>"
-             "<th scope=\"col\" class=\"num\">Tolerance</th><th scope=\"col\" class=\"num\">Passed"
-             "</th><th scope=\"col\">Reason for the tolerance</th></tr></thead><tbody>\n");
-    for (size_t i = 0; i < count; ++i) {
-        size_t span = 0;
-
-        if (i == 0 || !same_reason(&rows[i], &rows[i - 1]))
-            for (span = 1; i + span < count && same_reason(&rows[i], &rows[i + span]);)
-                ++span;
-        append_check(out, &rows[i], span);
+    say_check_summary(doc, rows, count);
+    if (is_folded) {
+        doc_add(doc, "All %zu", count);
+        doc_open(doc, DOC_FOLD, NULL);
     }
-    text_append(out, folded ? "</tbody></table></div></details>\n" : "</tbody></table></div>\n");
+    say_check_table(doc, rows, count);
+    if (is_folded)
+        doc_close(doc);
     if (more)
-        text_append_format(out, "<p class=\"soft\">%zu further checks are in the database.</p>\n",
-                           more);
-    free(rows);
+        doc_say(doc, "soft", "%zu further checks are in the database.", more);
 }
 
 static void append_duration(struct text *out, const struct view_trial *trial, const char *phase)

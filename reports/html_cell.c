@@ -242,8 +242,8 @@ enum status html_cell(struct doc *doc, struct store *store, const struct view_ce
         html_reading_table(doc, "What the file contains, and what it lacks",
                            &cell->device.readings);
     } else {
-        TRY(html_charts(out, store, cell, marks, err));
-        html_checks(out, cell);
+        TRY(html_charts(doc, store, cell, marks, err));
+        html_checks(doc, cell);
         text_append(out, "<div class=\"full\">\n");
         html_attempts(doc, cell);
         say_client(doc, cell);

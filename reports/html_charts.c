@@ -220,9 +220,10 @@ static bool append_series(struct text *out, const struct view_cell *cell,
     return ok;
 }
 
-enum status html_charts(struct text *out, struct store *store, const struct view_cell *cell,
+enum status html_charts(struct doc *doc, struct store *store, const struct view_cell *cell,
                         size_t marks, struct error *err)
 {
+    struct text *out = doc->out;
     size_t count = cell->trial_count, longest = 1;
     struct html_loaded *loaded = calloc(count ? count : 1, sizeof(*loaded));
     struct chart_series *series = calloc(count ? count : 1, sizeof(*series));
@@ -264,7 +265,7 @@ enum status html_charts(struct text *out, struct store *store, const struct view
     append_body_caption(out, cell, loaded);
     text_append(out, "<div class=\"full\">\n");
     ok = append_series(out, cell, loaded, &range, &unit, marks);
-    html_telemetry(out, store, cell);
+    html_telemetry(doc, store, cell);
     text_append(out, "</div>\n");
     html_stages(out, store, cell, loaded);
     text_append(out, "<div class=\"full\">\n");

@@ -107,7 +107,7 @@ void html_figure_heading(const struct view_cell *cell, const char *what,
 void html_figure_id(struct text *out, const struct view_cell *cell, const char *what, size_t n);
 
 /* Loads the cell's samples and draws them; `marks` is the number of points a chart may hold. */
-enum status html_charts(struct text *out, struct store *store, const struct view_cell *cell,
+enum status html_charts(struct doc *doc, struct store *store, const struct view_cell *cell,
                         size_t marks, struct error *err);
 
 /* ---- html_doctor.c: what was found wrong with the machine before the trials ---- */
@@ -119,7 +119,7 @@ void html_dumps(struct doc *doc, const struct view *view);
 
 /* ---- html_telemetry.c: telemetry of the trials; nothing where there is none ---- */
 
-void html_telemetry(struct text *out, struct store *store, const struct view_cell *cell);
+void html_telemetry(struct doc *doc, struct store *store, const struct view_cell *cell);
 
 /* ---- html_stages.c: `loaded` has one entry per attempt of the cell ---- */
 
@@ -130,7 +130,7 @@ void html_clocks(struct text *out, struct store *store, const struct view_cell *
 
 /* ---- html_attempts.c, html_context.c ---- */
 
-void html_checks(struct text *out, const struct view_cell *cell);
+void html_checks(struct doc *doc, const struct view_cell *cell);
 void html_attempts(struct doc *doc, const struct view_cell *cell);
 void html_context(struct doc *doc, const struct view_cell *cell,
                   const struct view_campaign *campaign, const struct html_appendix *appendix);

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "harness/core/member.h"
-#include "reports/escape.h"
 #include "reports/view_json.h"
 
 #define STRIPS_MAX 14
@@ -172,11 +171,14 @@ static void add_part(struct strips *strips, struct store *store, int64_t trial, 
 }
 
 /* Channels without values, each with its reason; the samplers' own cost. */
-static void append_missing(struct text *out, const struct view_trial *trial)
+static void say_missing(struct doc *doc, const struct view_trial *trial)
 {
+    static const struct doc_column columns[] = {{"Source", DOC_NAME | DOC_BREAK},
+                                                {"What came of it", DOC_BREAK}};
     size_t i, c;
     json_t *part, *channel;
 
+    doc_table(doc, "tight", columns, sizeof(columns) / sizeof(*columns));
     json_array_foreach((json_t *)trial->telemetry, i, part)
     {
         const char *name = member_text(part, "part"), *message = member_string(part, "message");
@@ -184,33 +186,23 @@ static void append_missing(struct text *out, const struct view_trial *trial)
                           late = view_json_count(part, "late_ticks"),
                           cpu = view_json_count(part, "cpu_ns");
 
-        text_append(out, "<tr><th scope=\"row\">");
-        escape_html(out, name);
-        text_append_format(out, "</th><td>%lld polls, %lld missed",
-                           ticks.known ? (long long)ticks.value : 0,
-                           late.known ? (long long)late.value : 0);
+        doc_add(doc, "%s\t%lld polls, %lld missed", name, ticks.known ? (long long)ticks.value : 0,
+                late.known ? (long long)late.value : 0);
         if (cpu.known)
-            text_append_format(out, ", %.1f ms of processor time to sample it",
-                               (double)cpu.value / 1e6);
-        text_append(out, "</td></tr>\n");
-        if (message) {
-            text_append(out, "<tr><th scope=\"row\">not whole</th><td class=\"wrap\">");
-            escape_html(out, message);
-            text_append(out, "</td></tr>\n");
-        }
+            doc_add(doc, ", %.1f ms of processor time to sample it", (double)cpu.value / 1e6);
+        doc_end(doc, NULL);
+        if (message)
+            doc_say(doc, NULL, "not whole\t%s", message);
         json_array_foreach(json_object_get(part, "channels"), c, channel)
         {
             const char *reason = member_string(channel, "reason");
 
-            if (view_telemetry_series(trial, name, member_text(channel, "name")))
-                continue;
-            text_append(out, "<tr><th scope=\"row\" class=\"wrap\">");
-            escape_html(out, member_text(channel, "name"));
-            text_append(out, "</th><td class=\"wrap\"><span class=\"none\">unavailable: ");
-            escape_html(out, reason ? reason : "it had no value in this trial");
-            text_append(out, "</span></td></tr>\n");
+            if (!view_telemetry_series(trial, name, member_text(channel, "name")))
+                doc_say(doc, NULL, "%s\t{none unavailable: %s}", member_text(channel, "name"),
+                        reason ? reason : "it had no value in this trial");
         }
     }
+    doc_close(doc);
 }
 
 static void append_trial(struct text *out, struct store *store, const struct view_cell *cell,
@@ -254,7 +246,7 @@ static void append_trial(struct text *out, struct store *store, const struct vie
     finish(&strips);
 }
 
-void html_telemetry(struct text *out, struct store *store, const struct view_cell *cell)
+void html_telemetry(struct doc *doc, struct store *store, const struct view_cell *cell)
 {
     const struct view_trial *shown = NULL;
 
@@ -263,18 +255,17 @@ void html_telemetry(struct text *out, struct store *store, const struct view_cel
             shown = &cell->trials[i];
     if (!shown)
         return;
-    text_append(out, "<h4>System telemetry</h4>\n<div class=\"charts\">\n");
+    doc_heading(doc, 4, NULL, "System telemetry");
+    doc_open(doc, DOC_GROUP, "charts");
     for (size_t i = 0; i < cell->trial_count; ++i)
-        append_trial(out, store, cell, i);
-    text_append(out,
-                "</div>\n<p class=\"soft\"><small>Horizontal: seconds since the trial's start; "
-                "what lies outside the window is shaded. Each strip has its own "
-                "scale.</small></p>\n");
-    text_append_format(
-        out,
-        "<details><summary>What was sampled, what it cost, and what could not be had "
-        "(trial %lld)</summary><div class=\"scroll\"><table class=\"tight\"><tbody>\n",
-        (long long)shown->number);
-    append_missing(out, shown);
-    text_append(out, "</tbody></table></div></details>\n");
+        append_trial(doc->out, store, cell, i);
+    doc_close(doc);
+    doc_say(doc, "soft small",
+            "Horizontal: seconds since the trial's start; what lies outside the window is shaded. "
+            "Each strip has its own scale.");
+    doc_add(doc, "What was sampled, what it cost, and what could not be had (trial %lld)",
+            (long long)shown->number);
+    doc_open(doc, DOC_FOLD, NULL);
+    say_missing(doc, shown);
+    doc_close(doc);
 }

@@ -100,6 +100,7 @@ static void table(struct doc *doc)
     doc_table(doc, "tight", columns, 3);
     doc_say(doc, NULL, "a|b\t%d\tx\ny", 5);
     doc_say(doc, NULL, "longer\t12345678\tz");
+    doc_say(doc, NULL, "none\t0\t");
     doc_say(doc, NULL, "all of it");
     doc_close(doc);
     doc_say(doc, NULL, "after");
@@ -117,12 +118,15 @@ TEST(tables)
             "class=\"wrap\">x<br>y</td></tr>\n"
             "<tr><th scope=\"row\">longer</th><td class=\"num\" data-name=\"Number\">12345678</td>"
             "<td class=\"wrap\">z</td></tr>\n"
+            "<tr><th scope=\"row\">none</th><td class=\"num\" data-name=\"Number\">0</td><td "
+            "class=\"wrap\"></td></tr>\n"
             "<tr><th scope=\"row\" colspan=\"3\">all of it</th></tr>\n"
             "</tbody></table></div>\n<p>after</p>\n",
             "before\n\nwhat it is\n\n| Name | Number | Words |\n| --- | ---: | --- |\n"
-            "| a&#124;b | 5 | x<br>y |\n| longer | 12345678 | z |\n| all of it | | |\n\nafter\n",
+            "| a&#124;b | 5 | x<br>y |\n| longer | 12345678 | z |\n| none | 0 |  |\n| all of it | "
+            "| |\n\nafter\n",
             "before\nwhat it is\n\nName      Number  Words\na|b            5  x; y\n"
-            "longer  12345678  z\nall of it\n\nafter\n"});
+            "longer  12345678  z\nnone           0\nall of it\n\nafter\n"});
 }
 
 static void boxes(struct doc *doc)
