@@ -92,3 +92,13 @@ void cost_append(struct doc *doc, const json_t *cost)
         doc_say(doc, NULL, "%s}", member_string(entry, "text"));
     }
 }
+
+void cost_document(struct doc *doc, const json_t *costs)
+{
+    const json_t *cost;
+    size_t i;
+
+    cost_open(doc);
+    json_array_foreach(costs, i, cost) cost_append(doc, cost);
+    doc_close(doc);
+}

@@ -108,7 +108,7 @@ static void say_item(struct doc *doc, const struct view *view, const json_t *con
     doc_end(doc, NULL);
 }
 
-void acceptance_items(struct doc *doc, const struct view *view, const json_t *body)
+static void say_items(struct doc *doc, const struct view *view, const json_t *body)
 {
     static const struct doc_column columns[] = {{"Item", 0},
                                                 {"Declared", DOC_NUMBER | DOC_LABELLED},
@@ -240,7 +240,8 @@ static void say_planned(struct doc *doc, const json_t *campaigns)
     doc_say(doc, NULL, ".");
 }
 
-void acceptance_answer(struct doc *doc, const json_t *body, const struct view_count *at)
+/* Opens a group with the verdict; `at`: when, or NULL. */
+static void say_answer(struct doc *doc, const json_t *body, const struct view_count *at)
 {
     const struct verdict *verdict = verdict_of(member_string(body, "verdict"));
     const json_t *contract = json_object_get(body, "contract");
@@ -259,12 +260,19 @@ void acceptance_answer(struct doc *doc, const json_t *body, const struct view_co
     say_planned(doc, json_object_get(body, "campaigns"));
 }
 
+void acceptance_document(struct doc *doc, const json_t *body)
+{
+    say_answer(doc, body, NULL);
+    doc_close(doc);
+    say_items(doc, NULL, body);
+}
+
 /* columns: 0 created_utc_ns, 1 body */
 static void append_in_short(struct doc *doc, const struct dossier_row *row)
 {
     json_auto_t *body = dossier_json(row, 1);
 
-    acceptance_answer(doc, body, &(struct view_count){true, dossier_integer(row, 0)});
+    say_answer(doc, body, &(struct view_count){true, dossier_integer(row, 0)});
     doc_say(doc, "soft", "{link #acceptance Each item}.");
     doc_close(doc);
 }
@@ -275,10 +283,10 @@ static void append_acceptance(struct doc *doc, const struct dossier_row *row)
     const json_t *item;
     size_t i;
 
-    acceptance_answer(doc, body, &(struct view_count){true, dossier_integer(row, 0)});
+    say_answer(doc, body, &(struct view_count){true, dossier_integer(row, 0)});
     doc_say(doc, "soft", "Contract {digest %s}", member_string(body, "contract_sha256"));
     doc_close(doc);
-    acceptance_items(doc, row->view, body);
+    say_items(doc, row->view, body);
     doc_open(doc, DOC_GROUP, "charts");
     json_array_foreach(json_object_get(body, "items"), i, item)
         append_characteristic(doc->out, body, item, i);

@@ -13,21 +13,6 @@
 
 enum { KEY_NO_RECORD = 0x100 };
 
-static int show(const struct command_line *line, const json_t *made)
-{
-    struct text out;
-    struct doc doc;
-
-    if (command_has(line, KEY_JSON))
-        return output_json(json_incref((json_t *)made));
-    text_init(&out);
-    doc = output_doc(line, &out);
-    acceptance_answer(&doc, made, NULL);
-    doc_close(&doc);
-    acceptance_items(&doc, NULL, made);
-    return output_document(&doc);
-}
-
 /* ---- the command ---- */
 
 static int judge(const struct command_line *line, struct store *store, void *context)
@@ -49,7 +34,7 @@ static int judge(const struct command_line *line, struct store *store, void *con
     if (!command_has(line, KEY_NO_RECORD) && !line->bundle)
         database_record(line, "accept", member_text(made, "verdict"), made,
                         "the verdict is not recorded");
-    result = show(line, made);
+    result = output_shown(line, made, acceptance_document);
     verdict = member_text(made, "verdict");
     if (result == ASSAY_EXIT_OK && strcmp(verdict, "accepted") != 0)
         result = !strcmp(verdict, "rejected") ? ASSAY_EXIT_TRIALS : ASSAY_EXIT_DEVICE;

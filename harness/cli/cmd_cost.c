@@ -72,23 +72,6 @@ static enum status read_request(const struct command_line *line, struct request 
     return price_sheet_read(command_value(line, KEY_PRICES), &ret->sheet, err);
 }
 
-static int show(const struct command_line *line, json_t *costs)
-{
-    struct text out;
-    struct doc doc;
-    size_t i;
-    json_t *cost;
-
-    if (command_has(line, KEY_JSON))
-        return output_json(json_incref(costs));
-    text_init(&out);
-    doc = output_doc(line, &out);
-    cost_open(&doc);
-    json_array_foreach(costs, i, cost) cost_append(&doc, cost);
-    doc_close(&doc);
-    return output_document(&doc);
-}
-
 /* ---- the command ---- */
 
 static int cost(const struct command_line *line, struct store *store, void *context)
@@ -106,7 +89,7 @@ static int cost(const struct command_line *line, struct store *store, void *cont
     }
     if (!command_has(line, KEY_NO_RECORD) && !line->bundle)
         database_record(line, "cost", "cost", costs, "the figures are not recorded");
-    return show(line, costs);
+    return output_shown(line, costs, cost_document);
 }
 
 static int run(const struct command_line *line)

@@ -18,19 +18,6 @@ struct request {
     json_t *prices, *peaks;
 };
 
-static int show(const struct command_line *line, const json_t *body)
-{
-    struct text out;
-    struct doc doc;
-
-    if (command_has(line, KEY_JSON))
-        return output_json(json_incref((json_t *)body));
-    text_init(&out);
-    doc = output_doc(line, &out);
-    decision_document(&doc, body);
-    return output_document(&doc);
-}
-
 /* ---- the command ---- */
 
 /* What a decision is between must not change with the next run: no "last", and no baseline. */
@@ -79,7 +66,7 @@ static int decide(const struct command_line *line, struct store *store, void *co
     verdict = member_text(made, "verdict");
     if (!command_has(line, KEY_NO_RECORD) && !line->bundle)
         database_record(line, "decide", verdict, made, "the decision is not recorded");
-    result = show(line, made);
+    result = output_shown(line, made, decision_document);
     if (result == ASSAY_EXIT_OK)
         result = !strcmp(verdict, "none")   ? ASSAY_EXIT_TRIALS
                  : !strcmp(verdict, "open") ? ASSAY_EXIT_DEVICE

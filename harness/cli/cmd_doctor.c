@@ -31,24 +31,19 @@ static bool show_progress(void *context, int64_t done_ns)
     return true;
 }
 
-static int show(const struct command_line *line, const json_t *report)
+static void say_report(struct doc *doc, const json_t *report)
 {
     const size_t count = json_array_size(json_object_get(report, "findings"));
-    struct text out;
-    struct doc doc;
 
-    text_init(&out);
-    doc = output_doc(line, &out);
     if (count == 0)
-        doc_say(&doc, NULL, "Nothing was found that would invalidate evidence.");
+        doc_say(doc, NULL, "Nothing was found that would invalidate evidence.");
     else
-        doc_say(&doc, NULL, "%zu finding%s; the worst: %s", count, count == 1 ? "" : "s",
+        doc_say(doc, NULL, "%zu finding%s; the worst: %s", count, count == 1 ? "" : "s",
                 member_text(report, "worst"));
-    doctor_document(&doc, report);
-    doc_say(&doc, NULL,
+    doctor_document(doc, report);
+    doc_say(doc, NULL,
             "critical: numbers taken like this say little of the device; warning: wider intervals, "
             "or a level that moves; info: no change needed.");
-    return output_document(&doc);
 }
 
 static int run(const struct command_line *line)
@@ -60,6 +55,7 @@ static int run(const struct command_line *line)
     struct error err = ERROR_INIT;
     json_t *report = NULL;
     enum status status;
+    int result;
 
     if (jitter && (!text_parse_duration_ns(jitter, &options.jitter_ns) || options.jitter_ns < 0 ||
                    options.jitter_ns > JITTER_MAX_NS)) {
@@ -78,11 +74,9 @@ static int run(const struct command_line *line)
     progress_finish(&progress);
     if (status != STATUS_OK)
         return command_fail(&err);
-    if (command_has(line, KEY_JSON))
-        return output_json(report);
-    status = show(line, report);
+    result = output_shown(line, report, say_report);
     json_decref(report);
-    return (int)status;
+    return result;
 }
 
 static const struct argp_option options[] = {

@@ -146,40 +146,33 @@ static void say_unit(struct doc *doc, const json_t *unit)
         doc_say(doc, NULL, "at least %s requests/s", lo);
 }
 
-static int show(const struct command_line *line, json_t *plan)
+static void say_plan(struct doc *doc, const json_t *plan)
 {
     static const struct doc_column columns[] = {{"Devices", DOC_NUMBER}, {"", 0}};
     const json_t *request = json_object_get(plan, "request");
-    struct text out;
-    struct doc doc;
     size_t i;
     json_t *entry;
 
-    if (command_has(line, KEY_JSON))
-        return output_json(json_incref(plan));
-    text_init(&out);
-    doc = output_doc(line, &out);
-    doc_add(&doc, "%.4g requests/s", number(request, "demand"));
+    doc_add(doc, "%.4g requests/s", number(request, "demand"));
     if (json_object_get(request, "trace"))
-        doc_add(&doc, " (not exceeded in %g %% of the trace's spans of %g s)",
+        doc_add(doc, " (not exceeded in %g %% of the trace's spans of %g s)",
                 100 * number(request, "quantile"), number(request, "span_ns") / 1e9);
     if (number(request, "growth") != 1)
-        doc_add(&doc, ", times %g for growth", number(request, "growth"));
-    doc_say(&doc, NULL, ", within the limits of what was measured:");
-    doc_table(&doc, NULL, columns, 2);
-    say_count(&doc, plan, "devices", "to serve it");
-    say_count(&doc, plan, "spares", "spare, for those that are out");
-    say_count(&doc, plan, "total", "in all");
-    doc_close(&doc);
-    doc_say(&doc, NULL,
+        doc_add(doc, ", times %g for growth", number(request, "growth"));
+    doc_say(doc, NULL, ", within the limits of what was measured:");
+    doc_table(doc, NULL, columns, 2);
+    say_count(doc, plan, "devices", "to serve it");
+    say_count(doc, plan, "spares", "spare, for those that are out");
+    say_count(doc, plan, "total", "in all");
+    doc_close(doc);
+    doc_say(doc, NULL,
             "Confidence %g %%; each device works %g %% of the time, and for %g %% of it too few "
             "may.",
             100 * number(request, "confidence"), 100 * number(request, "availability"),
             100 * number(request, "risk"));
-    json_array_foreach(json_object_get(plan, "units"), i, entry) say_unit(&doc, entry);
+    json_array_foreach(json_object_get(plan, "units"), i, entry) say_unit(doc, entry);
     json_array_foreach(json_object_get(plan, "notes"), i, entry)
-        doc_say(&doc, NULL, "Note: %s", member_string(entry, "text"));
-    return output_document(&doc);
+        doc_say(doc, NULL, "Note: %s", member_string(entry, "text"));
 }
 
 /* ---- the command ---- */
@@ -209,7 +202,7 @@ static int plan_fleet(const struct command_line *line, struct store *store, void
         return err.code == STATUS_INVALID ? command_fail(&err) : command_fail_store(&err);
     if (!command_has(line, KEY_NO_RECORD) && !line->bundle)
         database_record(line, "plan", "plan", plan, "the plan is not recorded");
-    return show(line, plan);
+    return output_shown(line, plan, say_plan);
 }
 
 static int run(const struct command_line *line)

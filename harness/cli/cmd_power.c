@@ -255,8 +255,7 @@ static int run_contract(const struct command_line *line)
         status = error_set(&err, STATUS_INVALID,
                            "%s has levels and risks of its own: leave out all options but --sd",
                            line->arguments[0]);
-    return status == STATUS_OK ? power_contract(line->arguments[0], sd, command_has(line, KEY_JSON))
-                               : command_fail(&err);
+    return status == STATUS_OK ? power_contract(line, sd) : command_fail(&err);
 }
 
 static int run(const struct command_line *line)

@@ -166,6 +166,20 @@ int output_document(struct doc *doc)
     return doc->medium == &doc_lines ? output_lines(doc->out) : output_text(doc->out);
 }
 
+int output_shown(const struct command_line *line, const json_t *object,
+                 void (*write)(struct doc *doc, const json_t *object))
+{
+    struct text out;
+    struct doc doc;
+
+    if (command_has(line, KEY_JSON))
+        return output_json(json_incref((json_t *)(uintptr_t)object));
+    text_init(&out);
+    doc = output_doc(line, &out);
+    write(&doc, object);
+    return output_document(&doc);
+}
+
 void output_wrapped(struct text *out, const char *string, size_t from, size_t to)
 {
     append_words(out, string, from, from, to);

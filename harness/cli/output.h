@@ -49,6 +49,10 @@ int output_lines(struct text *text);
 struct doc output_doc(const struct command_line *line, struct text *out);
 /* Prints it, lines through output_append_lines; finishes it and its text. An exit status. */
 int output_document(struct doc *doc);
+/* `object` as JSON where --json asks for it, else the document that `write` makes of it. An exit
+ * status. */
+int output_shown(const struct command_line *line, const json_t *object,
+                 void (*write)(struct doc *doc, const json_t *object));
 
 /*
  * Appends words, wrapped between columns `from` (the current column, to which new lines are

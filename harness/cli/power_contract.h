@@ -2,9 +2,10 @@
 #ifndef ASSAY_CLI_POWER_CONTRACT_H
 #define ASSAY_CLI_POWER_CONTRACT_H
 
-#include <stdbool.h>
+#include "harness/cli/command.h"
 
-/* Shows the risks by the contract at `path` where trials vary by `sd`. Returns an exit status. */
-int power_contract(const char *path, double sd, bool json);
+/* Shows the risks by the contract that the call names where trials vary by `sd`. Returns an exit
+ * status. */
+int power_contract(const struct command_line *line, double sd);
 
 #endif
