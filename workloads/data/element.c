@@ -12,29 +12,16 @@ struct format {
     bool fnuz;     /* no negative zero: that pattern is NaN */
 };
 
+static const struct format formats[DTYPE_COUNT] = {
+    [DTYPE_BF16] = {8, 7, 127, true, false},    [DTYPE_F16] = {5, 10, 15, true, false},
+    [DTYPE_E4M3] = {4, 3, 7, false, false},     [DTYPE_E5M2] = {5, 2, 15, true, false},
+    [DTYPE_E4M3_FNUZ] = {4, 3, 8, false, true}, [DTYPE_E5M2_FNUZ] = {5, 2, 16, false, true},
+};
+
+/* NULL: of more bits, or none of floating point. */
 static const struct format *format_of(enum dtype type)
 {
-    static const struct format formats[] = {
-        {8, 7, 127, true, false}, {5, 10, 15, true, false}, {4, 3, 7, false, false},
-        {5, 2, 15, true, false},  {4, 3, 8, false, true},   {5, 2, 16, false, true},
-    };
-
-    switch (type) {
-    case DTYPE_BF16:
-        return &formats[0];
-    case DTYPE_F16:
-        return &formats[1];
-    case DTYPE_E4M3:
-        return &formats[2];
-    case DTYPE_E5M2:
-        return &formats[3];
-    case DTYPE_E4M3_FNUZ:
-        return &formats[4];
-    case DTYPE_E5M2_FNUZ:
-        return &formats[5];
-    default:
-        return NULL;
-    }
+    return type < DTYPE_COUNT && formats[type].exponent > 0 ? &formats[type] : NULL;
 }
 
 bool element_is_known(enum dtype type)
