@@ -181,6 +181,11 @@ enum status workload_from_json(const json_t *json, struct workload *ret, struct 
     return workload_parse("stored declaration", text, strlen(text), ret, err);
 }
 
+void catalog_text_finish(struct catalog_text *text)
+{
+    free(text->heap);
+}
+
 enum status catalog_read(const char *name_or_path, const struct catalog_entry *entries,
                          size_t count, const char *what, struct catalog_text *ret,
                          struct error *err)
@@ -208,15 +213,12 @@ static enum status check_name(const struct workload *workload, const char *path,
     size_t count;
     const struct catalog_entry *entries = catalog_workloads(&count);
     const struct catalog_entry *entry = lookup(entries, count, workload->name);
-    struct workload built_in;
-    bool same;
+    CLEANUP(workload_finish) struct workload built_in = {0};
 
     if (entry == NULL)
         return STATUS_OK;
     TRY(workload_parse("built-in", entry->yaml, entry->length, &built_in, err));
-    same = digest_equal(&built_in.digest, &workload->digest);
-    workload_finish(&built_in);
-    if (same)
+    if (digest_equal(&built_in.digest, &workload->digest))
         return STATUS_OK;
     return error_set_at(
         err, STATUS_INVALID, path, 1,
@@ -229,19 +231,16 @@ enum status workload_find(const char *name_or_path, struct workload *ret, struct
 {
     size_t count;
     const struct catalog_entry *entries = catalog_workloads(&count);
-    struct catalog_text text;
-    enum status status = catalog_read(name_or_path, entries, count, "workload", &text, err);
+    CLEANUP(workload_finish) struct workload found = {0};
+    CLEANUP(catalog_text_finish) struct catalog_text text = {0};
 
-    if (status != STATUS_OK)
-        return status;
-    status = workload_parse(text.origin, text.yaml, text.length, ret, err);
-    free(text.heap);
-    if (status != STATUS_OK || !declaration_is_path(name_or_path))
-        return status;
-    status = check_name(ret, name_or_path, err);
-    if (status != STATUS_OK)
-        workload_finish(ret);
-    return status;
+    TRY(catalog_read(name_or_path, entries, count, "workload", &text, err));
+    TRY(workload_parse(text.origin, text.yaml, text.length, &found, err));
+    if (declaration_is_path(name_or_path))
+        TRY(check_name(&found, name_or_path, err));
+    *ret = found;
+    found = (struct workload){0};
+    return STATUS_OK;
 }
 
 enum status declaration_is_suite(const char *path, bool *ret, struct error *err)

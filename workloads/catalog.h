@@ -4,13 +4,14 @@
 
 #include "workloads/workload.h"
 
-/* Where a declaration's text is: `heap` is the caller's to free, NULL for a built-in one. */
+/* Where a declaration's text is: `heap` is NULL for a built-in one. */
 struct catalog_text {
     const char *origin; /* "built-in", or the path */
     const char *yaml;
     size_t length;
     char *heap;
 };
+void catalog_text_finish(struct catalog_text *text); /* of zeros, too */
 
 /*
  * The text that a built-in name, or a path, leads to. NOT_FOUND

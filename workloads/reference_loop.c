@@ -51,11 +51,17 @@ static enum status allocate(struct reference_loop *loop, struct error *err)
     return device_upload(loop->from, 0, ones, count * sizeof(*ones), err);
 }
 
+static enum status prepare(struct reference_loop *loop, struct error *err)
+{
+    TRY(load(loop, err));
+    TRY(allocate(loop, err));
+    return reference_loop_run(loop, err); /* touches the pages */
+}
+
 enum status reference_loop_create(struct device *device, const struct workload_cost *cost,
                                   struct reference_loop **ret, struct error *err)
 {
     struct reference_loop *loop;
-    enum status status;
 
     *ret = NULL;
     if (device->info.type != DEVICE_CPU)
@@ -65,12 +71,7 @@ enum status reference_loop_create(struct device *device, const struct workload_c
         return error_no_memory(err);
     loop->device = device;
     loop->memory = cost->flops == 0;
-    status = load(loop, err);
-    if (status == STATUS_OK)
-        status = allocate(loop, err);
-    if (status == STATUS_OK)
-        status = reference_loop_run(loop, err); /* touches the pages */
-    if (status != STATUS_OK) {
+    if (prepare(loop, err) != STATUS_OK) {
         reference_loop_destroy(loop);
         return error_prefix(err, "the reference loop");
     }

@@ -172,14 +172,10 @@ enum status suite_find(const char *name_or_path, struct suite *ret, struct error
 {
     size_t count;
     const struct catalog_entry *entries = catalog_suites(&count);
-    struct catalog_text text;
-    enum status status = catalog_read(name_or_path, entries, count, "suite", &text, err);
+    CLEANUP(catalog_text_finish) struct catalog_text text = {0};
 
-    if (status != STATUS_OK)
-        return status;
-    status = parse_suite(text.origin, text.yaml, text.length, ret, err);
-    free(text.heap);
-    return status;
+    TRY(catalog_read(name_or_path, entries, count, "suite", &text, err));
+    return parse_suite(text.origin, text.yaml, text.length, ret, err);
 }
 
 void suite_finish(struct suite *suite)

@@ -252,18 +252,13 @@ static enum status fill(struct gpt2_device *model, uint64_t seed, struct error *
                : STATUS_OK;
 }
 
-static void drop(struct gpt2_device **model)
-{
-    gpt2_device_destroy(*model);
-}
-
 enum status gpt2_device_create(const struct gpt2_device_plan *plan, struct ops *ops,
                                struct device *device, uint64_t seed, struct gpt2_device **ret,
                                struct error *err)
 {
     struct gpt2_device_plan mine = *plan;
     uint64_t bytes[GPT2_BUFFERS];
-    CLEANUP(drop) struct gpt2_device *model = NULL;
+    CLEANUP(gpt2_device_drop) struct gpt2_device *model = NULL;
 
     mine.dense_logits = device->info.type == DEVICE_CPU && !plan->training && !plan->quantised;
     TRY(check_memory(&mine, device, err));
@@ -291,6 +286,11 @@ void gpt2_device_destroy(struct gpt2_device *model)
     for (size_t i = 0; i < GPT2_BUFFERS; i++)
         device_buffer_free(model->buffers[i]);
     free(model);
+}
+
+void gpt2_device_drop(struct gpt2_device **model)
+{
+    gpt2_device_destroy(*model);
 }
 
 enum status gpt2_device_set_batch(struct gpt2_device *model, const int32_t *indices,

@@ -173,6 +173,7 @@ enum status gpt2_device_create(const struct gpt2_device_plan *plan, struct ops *
                                struct device *device, uint64_t seed, struct gpt2_device **ret,
                                struct error *err);
 void gpt2_device_destroy(struct gpt2_device *model); /* takes NULL */
+void gpt2_device_drop(struct gpt2_device **model);   /* the same for CLEANUP */
 
 /*
  * Uploads a batch of `sequences` (at most the plan's) in the form of op_tokens, with its number of

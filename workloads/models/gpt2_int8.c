@@ -215,8 +215,7 @@ static enum status calibrate(const struct gpt2_calibration *calibration, struct 
         plan.shape.mlp_width > plan.shape.width ? plan.shape.mlp_width : plan.shape.width;
     AUTO_FREE int32_t *indices = calloc(OP_TOKENS_LENGTH(plan.length), sizeof(*indices));
     AUTO_FREE float *values = malloc(plan.length * widest * sizeof(*values));
-    struct gpt2_device *model = NULL;
-    enum status status;
+    CLEANUP(gpt2_device_drop) struct gpt2_device *model = NULL;
 
     if (!(indices && values))
         return error_no_memory(err);
@@ -224,9 +223,7 @@ static enum status calibrate(const struct gpt2_calibration *calibration, struct 
     TRY(gpt2_device_create(&plan, ops, device, seed, &model, err));
     model->observe = observe;
     model->observer = observer;
-    status = run(calibration, model, indices, err);
-    gpt2_device_destroy(model);
-    return status;
+    return run(calibration, model, indices, err);
 }
 
 enum status gpt2_int8_calibrate(const struct gpt2_calibration *calibration, struct device *device,
@@ -235,16 +232,13 @@ enum status gpt2_int8_calibrate(const struct gpt2_calibration *calibration, stru
 {
     struct workload_case fp32 = *work;
     struct observer observer = {.inputs = ret, .percentile = calibration->percentile};
-    struct ops *ops = NULL;
-    enum status status;
+    CLEANUP(ops_drop) struct ops *ops = NULL;
 
     memset(ret, 0, gpt2_int8_sites(calibration->shape) * sizeof(*ret));
     fp32.precision = PRECISION_FP32;
     fp32.choices = choices;
     TRY(ops_create(device, &fp32, DTYPE_F32, calibration->shape->width, &ops, err));
-    status = calibrate(calibration, ops, device, work->seed, &observer, err);
-    ops_destroy(ops);
-    TRY(status);
+    TRY(calibrate(calibration, ops, device, work->seed, &observer, err));
     for (uint64_t i = 0; i < gpt2_int8_sites(calibration->shape); i++) {
         ret[i].rms = sqrt(ret[i].rms / (double)ret[i].values);
         if (ret[i].scale == 0.0f)

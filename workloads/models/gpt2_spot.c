@@ -33,52 +33,57 @@ struct layout {
     uint64_t parts, distance, rows, columns, stride;
 };
 
+/* How often a buffer has rows, and how long they are; of training, what each layer keeps. */
+enum parts { NONE, ONE, LAYERS, HALVES };
+enum columns { UNIT, WIDTH, THREE_WIDTHS, MLP };
+static const struct {
+    enum parts parts;
+    enum columns columns;
+} activations[GPT2_BUFFERS] = {
+    [GPT2_RESIDUAL] = {HALVES, WIDTH},
+    [GPT2_NORM] = {HALVES, WIDTH},
+    [GPT2_MEAN] = {HALVES, UNIT},
+    [GPT2_RSTD] = {HALVES, UNIT},
+    [GPT2_QKV] = {LAYERS, THREE_WIDTHS},
+    [GPT2_VALUES] = {LAYERS, WIDTH},
+    [GPT2_FC] = {LAYERS, MLP},
+    [GPT2_GELU] = {LAYERS, MLP},
+    [GPT2_INPUT8] = {ONE, WIDTH},
+    [GPT2_TOTAL] = {ONE, UNIT},
+    [GPT2_ROW_LOSS] = {ONE, UNIT},
+    [GPT2_D_RESIDUAL] = {ONE, WIDTH},
+    [GPT2_D_NARROW] = {ONE, WIDTH},
+    [GPT2_D_QKV] = {ONE, THREE_WIDTHS},
+    [GPT2_D_FC] = {ONE, MLP},
+};
+
 static struct layout layout_of(const struct gpt2_device *model, enum gpt2_buffer buffer)
 {
     const struct gpt2_device_plan *plan = &model->plan;
     const struct gpt2_shape *shape = &plan->shape;
     const uint64_t rows = plan->page ? model->step.rows : plan->sequences * plan->length;
-    const uint64_t d = shape->width, m = shape->mlp_width;
     const uint64_t layers = plan->training ? shape->layers : 1;
     const uint64_t halves = plan->training ? 2 * shape->layers + 1 : 1;
-    struct layout ret = {1, 0, rows, 0, 0};
+    const uint64_t parts[] = {[NONE] = 0, [ONE] = 1, [LAYERS] = layers, [HALVES] = halves};
+    const uint64_t columns[] = {[UNIT] = 1,
+                                [WIDTH] = shape->width,
+                                [THREE_WIDTHS] = 3 * shape->width,
+                                [MLP] = shape->mlp_width};
+    struct layout ret = {.parts = parts[activations[buffer].parts],
+                         .rows = rows,
+                         .columns = columns[activations[buffer].columns]};
 
     switch (buffer) {
-    case GPT2_RESIDUAL:
-    case GPT2_NORM:
-        ret.parts = halves;
-        ret.columns = d;
-        break;
-    case GPT2_MEAN:
-    case GPT2_RSTD:
-        ret.parts = halves;
-        ret.columns = 1;
-        break;
-    case GPT2_QKV:
-        ret.parts = layers;
-        ret.columns = 3 * d;
-        break;
-    case GPT2_VALUES:
-        ret.parts = layers;
-        ret.columns = d;
-        break;
-    case GPT2_FC:
-    case GPT2_GELU:
-        ret.parts = layers;
-        ret.columns = m;
-        break;
     case GPT2_SCORES:
     case GPT2_D_SCORES: /* of each row the first, since what lies above the diagonal is 0 anyway */
         ret.parts = buffer == GPT2_SCORES ? layers : 1;
         ret.rows = rows * shape->heads;
-        ret.columns = 1;
         ret.stride = plan->length;
         break;
     case GPT2_STATISTICS:
         ret.parts = layers;
         ret.distance = gpt2_statistics_length(plan);
         ret.rows = rows * shape->heads;
-        ret.columns = 1;
         break;
     case GPT2_LOGITS:
         ret.rows = plan->page ? model->step.outputs : rows;
@@ -86,23 +91,8 @@ static struct layout layout_of(const struct gpt2_device *model, enum gpt2_buffer
         ret.stride = gpt2_logits_stride(plan);
         ret.parts = ret.rows > 0; /* a step may have no outputs */
         break;
-    case GPT2_INPUT8:
-    case GPT2_D_RESIDUAL:
-    case GPT2_D_NARROW:
-        ret.columns = d;
-        break;
-    case GPT2_TOTAL:
-    case GPT2_ROW_LOSS:
-        ret.columns = 1;
-        break;
-    case GPT2_D_QKV:
-        ret.columns = 3 * d;
-        break;
-    case GPT2_D_FC:
-        ret.columns = m;
-        break;
     default:
-        ret.parts = 0;
+        break;
     }
     ret.stride = ret.stride ? ret.stride : ret.columns;
     ret.distance = ret.distance ? ret.distance : ret.rows * ret.stride;

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "harness/core/cleanup.h"
 #include "workloads/kernel_text.h"
 #include "workloads/storage.h"
 
@@ -66,8 +67,7 @@ enum status ops_create(struct device *device, const struct workload_case *work, 
                        uint64_t width, struct ops **ret, struct error *err)
 {
     uint32_t units = device->info.compute_units ? device->info.compute_units : 1;
-    struct ops *ops;
-    enum status status;
+    CLEANUP(ops_drop) struct ops *ops = NULL;
 
     if (!storage_is_known(storage))
         return error_set(err, STATUS_UNSUPPORTED, "the transformer has no storage in %s",
@@ -81,16 +81,13 @@ enum status ops_create(struct device *device, const struct workload_case *work, 
     ops->groups_max =
         units * (device->info.type == DEVICE_GPU ? GROUPS_PER_UNIT_GPU : GROUPS_PER_UNIT_CPU);
     ops->candidates = json_array();
-    status = ops->candidates ? gemms_create(device, work, &ops->gemms, err) : error_no_memory(err);
-    if (status == STATUS_OK)
-        status = ops_attention_create(device, work, ops->candidates, &ops->attention, err);
-    if (status == STATUS_OK)
-        status = ops_choose(ops, work->choices, err);
-    if (status != STATUS_OK) {
-        ops_destroy(ops);
-        return status;
-    }
+    if (!ops->candidates)
+        return error_no_memory(err);
+    TRY(gemms_create(device, work, &ops->gemms, err));
+    TRY(ops_attention_create(device, work, ops->candidates, &ops->attention, err));
+    TRY(ops_choose(ops, work->choices, err));
     *ret = ops;
+    ops = NULL;
     return STATUS_OK;
 }
 
@@ -105,6 +102,11 @@ void ops_destroy(struct ops *ops)
     gemms_destroy(ops->gemms);
     json_decref(ops->candidates);
     free(ops);
+}
+
+void ops_drop(struct ops **ops)
+{
+    ops_destroy(*ops);
 }
 
 void ops_seal(struct ops *ops)

@@ -33,6 +33,7 @@ struct ops;
 enum status ops_create(struct device *device, const struct workload_case *work, enum dtype storage,
                        uint64_t width, struct ops **ret, struct error *err);
 void ops_destroy(struct ops *ops); /* takes NULL */
+void ops_drop(struct ops **ops);   /* the same for CLEANUP */
 
 /* From now on a GEMM that was not asked for before is INTERNAL: call it when all has run once.
  */

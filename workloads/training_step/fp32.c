@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "workloads/training_step/training_step.h"
+#include "harness/core/cleanup.h"
 
 static struct training_batch batch_of(const struct training_instance *instance, uint64_t step)
 {
@@ -42,21 +43,16 @@ static enum status run(struct training_instance *instance, struct error *err)
     struct workload_case work = instance->gpt2.base.work;
     struct device *device = instance->gpt2.base.device;
     json_auto_t *choices = ops_choices(instance->gpt2.ops);
-    struct gpt2_device *model = NULL;
+    CLEANUP(ops_drop) struct ops *ops = NULL;
+    CLEANUP(gpt2_device_drop) struct gpt2_device *model = NULL; /* freed before the operations */
     struct gpt2_device_plan plan;
-    struct ops *ops = NULL;
-    enum status status;
 
     work.precision = PRECISION_FP32;
     work.choices = choices;
     plan = training_plan(&work);
     TRY(ops_create(device, &work, DTYPE_F32, plan.shape.width, &ops, err));
-    status = gpt2_device_create(&plan, ops, device, work.seed, &model, err);
-    if (status == STATUS_OK)
-        status = train(instance, model, err);
-    gpt2_device_destroy(model);
-    ops_destroy(ops);
-    return status;
+    TRY(gpt2_device_create(&plan, ops, device, work.seed, &model, err));
+    return train(instance, model, err);
 }
 
 enum status training_run_fp32(struct training_instance *instance, struct error *err)

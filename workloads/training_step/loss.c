@@ -1,4 +1,5 @@
 #include "harness/core/cleanup.h"
+#include "harness/core/member.h"
 #include "workloads/training_step/training_step.h"
 
 #include <math.h>
@@ -109,12 +110,6 @@ enum status training_fp32_difference(struct training_instance *instance,
     return STATUS_OK;
 }
 
-/* JSON cannot represent a loss that is no number; it is null. */
-static json_t *number(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 static json_t *not_downloaded(const struct error *err)
 {
     return json_sprintf("the losses could not be downloaded: %s", err->message);
@@ -135,15 +130,16 @@ static json_t *fp32_json(struct training_instance *instance)
         return json_pack("{s:o}", "missing", not_downloaded(&err));
     curve = json_array();
     for (uint64_t i = 0; i < instance->fp32_steps; i++)
-        json_array_append_new(
-            curve, json_pack("[I, o]", (json_int_t)i, number((double)instance->fp32_losses[i])));
+        json_array_append_new(curve, json_pack("[I, o]", (json_int_t)i,
+                                               real_or_null((double)instance->fp32_losses[i])));
     ret = json_pack("{s:I, s:I, s:o}", "steps", (json_int_t)instance->fp32_steps, "compared",
                     (json_int_t)difference.steps, "curve", curve);
     if (ret && difference.steps > 0)
-        json_object_update_new(
-            ret, json_pack("{s:o, s:o, s:I}", "largest_difference_nats",
-                           number(difference.absolute), "largest_difference_relative",
-                           number(difference.relative), "at_step", (json_int_t)difference.at));
+        json_object_update_new(ret, json_pack("{s:o, s:o, s:I}", "largest_difference_nats",
+                                              real_or_null(difference.absolute),
+                                              "largest_difference_relative",
+                                              real_or_null(difference.relative), "at_step",
+                                              (json_int_t)difference.at));
     else if (ret && instance->fp32_steps > 0)
         json_object_set_new(ret, "difference",
                             json_string("not judged: the first step was not the check's"));
@@ -169,14 +165,14 @@ json_t *training_loss_json(struct training_instance *instance)
         uint64_t step = (steps - 1) * i / (CURVE_POINTS - 1);
 
         if (step != before && kept(step, steps))
-            json_array_append_new(curve,
-                                  json_pack("[I, o]", (json_int_t)step,
-                                            number((double)losses[training_loss_slot(step)])));
+            json_array_append_new(
+                curve, json_pack("[I, o]", (json_int_t)step,
+                                 real_or_null((double)losses[training_loss_slot(step)])));
         before = step;
     }
     free(losses);
-    ret = json_pack("{s:I, s:o, s:o, s:o}", "steps", (json_int_t)steps, "first_nats", number(first),
-                    "last_nats", number(last), "curve", curve);
+    ret = json_pack("{s:I, s:o, s:o, s:o}", "steps", (json_int_t)steps, "first_nats",
+                    real_or_null(first), "last_nats", real_or_null(last), "curve", curve);
     fp32 = fp32_json(instance);
     if (ret && fp32)
         json_object_set_new(ret, "fp32", fp32);
