@@ -404,7 +404,7 @@ class Mark(CliTest):
         self.assertEqual(self.assay("import", bundle, "--db", self.db).status, 0)
         call = self.assay("verify", self.db)
         self.assertEqual(call.status, 0, call.out)
-        self.assertIn("1 estimates", call.out)
+        self.assertIn("1 estimate,", call.out)
         (row,) = self.assay("results", "--json", "--db", self.db).json()
         self.assertEqual(row["foreign_worker"], "(withheld)")
         self.assertTrue(self.in_findings("results"))
