@@ -424,7 +424,7 @@ class Worker(CliTest):
                           FOREIGN_HANDOVER="good")
         self.assertEqual(call.status, 0, call.err)
         for product in ("probe 1.0.0", "aprobe 2.1.0"):
-            self.assertRegex(" ".join(call.out.split()), rf"worker: assay \d[^>]* -> {product}")
+            self.assertRegex(" ".join(call.out.split()), rf"worker \(assay \d[^>]* -> {product}\)")
 
     def test_arms(self):
         """Two versions are two arms, whose difference is the worker's."""
