@@ -213,12 +213,11 @@ enum status same_stack_check(const json_t *first, const json_t *later, struct er
     const json_t *was = json_object_get(json_object_get(first, "environment"), "host");
     const json_t *is = json_object_get(json_object_get(later, "environment"), "host");
 
-    if (was && is)
+    if (was && is) {
         TRY(check_machine(was, is, err));
-    if (was && is)
         TRY(check_variables(was, is, false, err));
-    if (was && is)
         TRY(check_variables(is, was, true, err));
+    }
     if (json_object_get(first, "components") != json_object_get(later, "components"))
         TRY(check_files(json_object_get(first, "components"), json_object_get(later, "components"),
                         err));

@@ -176,7 +176,7 @@ static void say_reading_guide(struct doc *doc)
             "A percentile is not reported where the effective sample size is too small for it.");
     doc_say(doc, NULL,
             "With the database, every figure can be checked and recomputed without a device: "
-            "`assay verify FILE`; `assay reproduce ID` measures a result anew, and `assay report "
+            "`assay verify FILE`; `assay reproduce ID` measures a result again, and `assay report "
             "--dossier` has signatures and heads of the log.");
     doc_say(doc, NULL,
             "The figures relate only to the device, software and time recorded with them.");

@@ -169,7 +169,7 @@ static void append_signers(struct text *out, const struct verify_summary *summar
             "you expect with --key).",
             summary->signers[0] ? summary->signers : "who handed it over");
     else
-        text_append(&line, "Signed by nobody.");
+        text_append(&line, "Not signed.");
     if (text_ok(&line))
         output_wrapped(out, line.data, 0, output_columns());
     out->failed |= line.failed;

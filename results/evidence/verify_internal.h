@@ -202,6 +202,9 @@ enum status verify_trials(struct verify *verify, struct error *err);
 enum status verify_estimates(struct verify *verify, struct error *err);
 enum status verify_comparisons(struct verify *verify, struct error *err);
 
+/* FROM: the trials that ended well, as t, and their ends, as e. */
+#define OK_TRIALS "trial t JOIN trial_end e ON e.trial = t.id AND e.status = 'ok'"
+
 /* Prepares on a connection; NULL after reporting the damage. */
 sqlite3_stmt *verify_prepare(struct verify *verify, sqlite3 *db, const char *sql,
                              enum verify_check check, const char *table);

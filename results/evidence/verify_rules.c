@@ -4,7 +4,6 @@
 
 /* What assay's own worker does; another program may leave out more. */
 #define OWN " NOT IN (" VERIFY_FOREIGN_TRIALS ")"
-#define OK_TRIALS "trial t JOIN trial_end e ON e.trial = t.id AND e.status = 'ok'"
 
 const struct verify_rule verify_rules[VERIFY_RULE_COUNT] = {
 #define VERIFY_RULE_ROW(constant, code, check, level, table, message, select)                      \

@@ -116,7 +116,7 @@ static int64_t cover_of(const struct verify *verify, int64_t log)
     return 0;
 }
 
-/* Appends "name+id" to the signers, once; what has no room is told by dots. */
+/* Appends "name+id" to the signers, once; "..." stands for those that do not fit. */
 static void add_signer(struct verify_summary *summary, const char *name, const uint8_t *bytes)
 {
     struct key_public key = {.name = ""};

@@ -3,8 +3,6 @@
 
 #include "protocols/same_stack.h"
 
-#define OK_TRIALS "trial t JOIN trial_end e ON e.trial = t.id AND e.status = 'ok'"
-
 /* (cell, a trial of it that is ok as same_stack.h has it), where not all have the same records. */
 /* clang-format off */
 static const char stacks[] =

@@ -39,7 +39,7 @@ void block_finding_add(struct block_finding *finding, const char *name, const fl
 
 /* Where checks go, and what became of them. */
 struct check_sink {
-    workload_check_fn *report; /* NULL: nobody is told */
+    workload_check_fn *report; /* NULL: no report */
     void *context;
     enum status status;   /* CHECK_FAILED after the first failure */
     struct error failure; /* its message */
