@@ -44,7 +44,8 @@ ARROWS = {
 FOLDERS = {
     "workloads": {
         "data": [], "check": ["data"], "ops": ["data", "check"], "onnx": ["data", "check"],
-        "models": ["data", "check", "ops", "onnx"],
+        "graph": ["check"],
+        "models": ["data", "check", "ops", "onnx", "graph"],
         "gemm": ["data", "check", "ops", "onnx"],
         "convolution": ["data", "check", "ops", "onnx", "gemm"],
         "memory_bound": ["data", "check"], "synthetic": ["check"], "endpoint": [],

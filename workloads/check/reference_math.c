@@ -1,7 +1,6 @@
 #include "workloads/check/reference_math.h"
 
 #include <math.h>
-#include <string.h>
 
 #define WORTH_THREADS 30000 /* elements below which one thread is faster */
 
@@ -85,7 +84,6 @@ void reference_bias_add(double *x, const float *bias, uint64_t rows, uint64_t wi
 
 void reference_column_sum(const double *dy, double *dbias, uint64_t rows, uint64_t width)
 {
-    memset(dbias, 0, width * sizeof(*dbias));
     for (uint64_t r = 0; r < rows; r++)
         for (uint64_t i = 0; i < width; i++)
             dbias[i] += dy[r * width + i];

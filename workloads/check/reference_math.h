@@ -42,7 +42,7 @@ void reference_norm_backward(const double *x, const float *gain, const double *m
 double reference_gelu(double x);
 double reference_gelu_derivative(double x);
 
-/* x[r, :] += bias for every row; and its gradient: dbias[c] = sum over rows of dy[r, c]. */
+/* x[r, :] += bias for every row; and its gradient: dbias[c] += sum over rows of dy[r, c]. */
 void reference_bias_add(double *x, const float *bias, uint64_t rows, uint64_t width);
 void reference_column_sum(const double *dy, double *dbias, uint64_t rows, uint64_t width);
 

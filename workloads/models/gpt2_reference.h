@@ -2,8 +2,9 @@
  * gpt2_reference - the model in fp64 on the host: what device results are checked against.
  *
  * It reads the very fp32 parameters of the device (its master weights where it has narrow ones), so
- * a difference is what arithmetic and storage lose. It is itself checked by finite differences and
- * against values made with another implementation (tests/unit/test_model_reference.c).
+ * a difference is what arithmetic and storage lose. It interprets the model's graph, and is itself
+ * checked by finite differences, against values of PyTorch and against the same passes written by
+ * hand (tests/unit/test_model_gpt2.c, test_model_golden.c, test_graph.c).
  */
 #ifndef ASSAY_WORKLOADS_MODELS_GPT2_REFERENCE_H
 #define ASSAY_WORKLOADS_MODELS_GPT2_REFERENCE_H

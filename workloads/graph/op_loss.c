@@ -1,0 +1,114 @@
+/*
+ * cross_entropy: logits (rows, vocabulary), targets (rows) -> the mean of the rows' losses in nats
+ * (1), and those (rows). Its own gradient is 1.
+ * cross_entropy_gradient: logits, targets -> the gradient of the logits.
+ */
+#include <math.h>
+
+#include "workloads/graph/operators.h"
+
+static enum status shape(const struct graph *graph, const struct graph_node *node,
+                         struct graph_shape *ret, struct error *err)
+{
+    const struct graph_value *logits = graph_input(graph, node, 0);
+    const struct graph_value *targets = graph_input(graph, node, 1);
+
+    TRY(graph_check_rank(graph, node, 0, 2, err));
+    if (graph_size(logits, 0) != targets->count)
+        return error_set(err, STATUS_INVALID, "%s has %llu rows, %s %llu elements", logits->name,
+                         (unsigned long long)graph_size(logits, 0), targets->name,
+                         (unsigned long long)targets->count);
+    ret[0] = (struct graph_shape){{1}, 1};
+    ret[1] = targets->shape;
+    return STATUS_OK;
+}
+
+static enum status backward(struct graph *graph, struct graph_node node, struct error *err)
+{
+    if (graph_gradient_of(graph, &node, 0) != GRAPH_NONE)
+        return error_set(err, STATUS_INVALID, "%s is no loss: something is computed from it",
+                         graph->values[node.out[0]].name);
+    return graph_add_gradient(graph, &graph_op_cross_entropy_gradient, node.attributes, node.in, 2,
+                              node.in, err);
+}
+
+/* log(sum(exp(logits))) of a row. */
+static double log_sum(const double *logits, uint64_t count)
+{
+    double top = -INFINITY, sum = 0.0;
+
+    for (uint64_t i = 0; i < count; i++)
+        top = logits[i] > top ? logits[i] : top;
+    for (uint64_t i = 0; i < count; i++)
+        sum += exp(logits[i] - top);
+    return top + log(sum);
+}
+
+static enum status reference(const struct graph_step *step, struct error *err)
+{
+    const struct graph_value *logits = graph_input(step->graph, step->node, 0);
+    const uint64_t rows = graph_size(logits, 0), width = graph_size(logits, 1);
+    double *losses = step->out[1], sum = 0.0;
+
+    (void)err;
+#pragma omp parallel for schedule(static) if (rows * width > GRAPH_WORTH_THREADS)
+    for (uint64_t r = 0; r < rows; r++) {
+        const double *row = step->in[0].f64 + r * width;
+
+        losses[r] = log_sum(row, width) - row[step->in[1].i32[r]];
+    }
+    for (uint64_t r = 0; r < rows; r++)
+        sum += losses[r];
+    step->out[0][0] = sum / (double)rows;
+    return STATUS_OK;
+}
+
+static enum status gradient_shape(const struct graph *graph, const struct graph_node *node,
+                                  struct graph_shape *ret, struct error *err)
+{
+    (void)err;
+    ret[0] = graph_input(graph, node, 0)->shape;
+    return STATUS_OK;
+}
+
+static enum status gradient(const struct graph_step *step, struct error *err)
+{
+    const struct graph_value *logits = graph_input(step->graph, step->node, 0);
+    const uint64_t rows = graph_size(logits, 0), width = graph_size(logits, 1);
+    const bool adds = step->adds;
+
+    (void)err;
+#pragma omp parallel for schedule(static) if (rows * width > GRAPH_WORTH_THREADS)
+    for (uint64_t r = 0; r < rows; r++) {
+        const double *row = step->in[0].f64 + r * width, total = log_sum(row, width);
+        const uint64_t target = (uint64_t)step->in[1].i32[r];
+        double *up = step->out[0] + r * width;
+
+        for (uint64_t i = 0; i < width; i++)
+            up[i] = (adds ? up[i] : 0.0) +
+                    (exp(row[i] - total) - (i == target ? 1.0 : 0.0)) / (double)rows;
+    }
+    return STATUS_OK;
+}
+
+const struct graph_op graph_op_cross_entropy = {
+    .name = "cross_entropy",
+    .formula = "mean over rows of log(sum(exp(logits))) - logits[target]",
+    .in_least = 2,
+    .in_most = 2,
+    .outputs = 2,
+    .shape = shape,
+    .backward = backward,
+    .reference = reference,
+};
+
+const struct graph_op graph_op_cross_entropy_gradient = {
+    .name = "cross_entropy_gradient",
+    .formula = "(softmax(logits) - onehot(target)) / rows",
+    .in_least = 2,
+    .in_most = 2,
+    .outputs = 1,
+    .in_place = true,
+    .shape = gradient_shape,
+    .reference = gradient,
+};
