@@ -14,6 +14,7 @@
     X(workload_generation) \
     X(workload_memory_bound) \
     X(workload_onnx) \
+    X(workload_pass) \
     X(workload_synthetic) \
     X(workload_training_step)
 /* clang-format on */

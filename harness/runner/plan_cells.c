@@ -247,10 +247,10 @@ static enum status check_framework(const struct plan_request *request,
         getenv("ASSAY_WORKER"))
         return STATUS_OK;
     return error_set(err, STATUS_INVALID,
-                     "%s is a model in an ONNX file, which assay's own backends do not run: choose "
-                     "who does, as --worker onnxruntime or --a worker=onnxruntime (`assay worker "
-                     "list` says what there is)",
-                     workload->name);
+                     "%s is %s, which assay's own backends do not run: choose who does, as "
+                     "--worker onnxruntime or --a worker=onnxruntime (`assay worker list` says "
+                     "what there is)",
+                     workload->name, workload->kind->summary);
 }
 
 static enum status add_workload_cells(struct plan *plan, const struct plan_request *request,

@@ -43,6 +43,53 @@ generation: {prompt: 5, output: 6, page: 4, measure: %s}
 data: {source: markov, successors: 4}
 verify: {sequences: 3}
 """
+# Every block and operator of declared stacks.
+STACKS = {
+    "llama": """workload: stack
+version: 1
+kind: pass
+description: two layers as in Llama
+precisions: [fp32, bf16]
+batches: [2]
+sequence_length: 12
+model:
+  width: 32
+  norm: {kind: rms, epsilon: 1.0e-5}
+  stack:
+    - of: [{embedding: {vocabulary: 96}}]
+    - times: 2
+      of: [{attention: {heads: 4, kv_heads: 2, rope: 10000}}, {mlp: {width: 48, gate: silu}}]
+    - of: [{norm: {}}, {head: {vocabulary: 96}}]
+""",
+    "gpt2": """workload: stack
+version: 1
+kind: pass
+description: two layers as in GPT-2
+precisions: [fp32, bf16]
+batches: [2]
+sequence_length: 12
+model:
+  width: 32
+  norm: {kind: layer, epsilon: 1.0e-5}
+  stack:
+    - of: [{embedding: {vocabulary: 96, positions: 16}}]
+    - times: 2
+      of: [{attention: {heads: 4, bias: true}}, {mlp: {width: 64, bias: true}}]
+    - of: [{norm: {}}, {head: {vocabulary: 96, tied: true}}]
+""",
+    "layer": """workload: stack
+version: 1
+kind: pass
+description: one attention
+precisions: [fp32, bf16]
+sequence_length: 5
+model:
+  width: 8
+  norm: {kind: rms, epsilon: 1.0e-6}
+  stack:
+    - of: [{embedding: {vocabulary: 11}}, {attention: {heads: 2, head: 6, rope: 100, bias: true}}]
+""",
+}
 HEAD = """workload: {0}
 version: 1
 kind: {1}
@@ -149,6 +196,35 @@ class Frameworks(CliTest):
                 self.assertLess(error, 1e-5 if precision == "fp32" else 0.1)
                 if precision == "bf16":
                     self.assertGreater(error, 1e-3)
+
+    def test_declared_stacks(self):
+        """Against the graph's reference before, in and after the window; wrong outputs are found."""
+        self.FAST = CliTest.FAST + "spot_checks: {count: 1, least: 1, time: 10ms}\n"
+        for stack, text in STACKS.items():
+            self.model = self.write("stack.yaml", text)
+            for name, precisions in (("onnxruntime", {"fp32"}), ("openvino", {"fp32", "bf16"})):
+                with self.subTest(stack=stack, name=name):
+                    call = self.measure(name)
+                    if WHEELS and "reports f32" in call.err:
+                        self.skipTest("this processor has no bf16")
+                    self.assertEqual(call.status, 0, call.err)
+                    self.assertEqual({row["precision"] for row in call.json()["results"]}, precisions)
+                    self.assertEqual(self.assay("verify", self.db).status, 0)
+                    checks = self.query("SELECT DISTINCT phase, output FROM verification")
+                    for phase in ("verify_before", "spot_check", "verify_after"):
+                        for output in ("output", "output.blocks", "output.live"):
+                            self.assertIn((phase, output), checks)
+                    for precision, error in self.query(
+                            "SELECT c.precision, max(v.error) FROM verification v JOIN trial t ON t.id = v.trial JOIN"
+                            " cell c ON c.id = t.cell WHERE v.output = 'output' GROUP BY 1"):
+                        self.assertLess(error, 1e-5 if precision == "fp32" else 0.1)
+                        if precision == "bf16":
+                            self.assertGreater(error, 1e-4)
+        for told, status, word in (() if WHEELS else (("wrong", "check_failed", "output"), ("skips", "check_failed", "output"),
+                                                      ("fails", "device", "told to fail"))):
+            with self.subTest(told=told):
+                self.assertEqual(self.measure("onnxruntime", STAND_IN=told).status, 1)
+                self.ended(status, word)
 
     @thorough
     def test_tokens(self):

@@ -177,8 +177,13 @@ static struct reference_head head_of(const struct gpt2_witness *ref,
     uint64_t d = ref->shape.width, size = d / ref->shape.heads;
     const double *q = layer->qkv + sequence * ref->length * 3 * d + head * size;
 
-    return (struct reference_head){
-        .q = q, .k = q + d, .v = q + 2 * d, .length = ref->length, .size = size, .width = d};
+    return (struct reference_head){.q = q,
+                                   .k = q + d,
+                                   .v = q + 2 * d,
+                                   .length = ref->length,
+                                   .size = size,
+                                   .stride = 3 * d,
+                                   .width = d};
 }
 
 static enum status attention(const struct gpt2_witness *ref, const struct layer_state *layer,
@@ -203,7 +208,7 @@ static enum status attention(const struct gpt2_witness *ref, const struct layer_
         if (backward)
             status = reference_head_backward(head, p, state->dvalues + values, state->dqkv + qkv,
                                              state->dqkv + qkv + d, state->dqkv + qkv + 2 * d,
-                                             state->dp + i * n * n, NULL);
+                                             state->dp + i * n * n, false, NULL);
         else
             status = reference_head_forward(head, p, layer->values + values, NULL);
         failed = failed || status != STATUS_OK;

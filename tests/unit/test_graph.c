@@ -170,7 +170,16 @@ struct trial {
 
 static const struct trial trials[] = {
     {&graph_op_add, {0}, {MATRIX(ROWS, 5), MATRIX(ROWS, 5)}, {GRAPH_INPUT, GRAPH_INPUT}, 2},
-    {&graph_op_attention, {.length = 3, .heads = 2}, {MATRIX(ROWS, 12)}, {GRAPH_INPUT}, 1},
+    {&graph_op_attention,
+     {.length = 3, .heads = 2, .kv_heads = 2},
+     {MATRIX(ROWS, 12)},
+     {GRAPH_INPUT},
+     1},
+    {&graph_op_attention, /* two heads of queries to each of keys */
+     {.length = 3, .heads = 4, .kv_heads = 2},
+     {MATRIX(ROWS, 24)},
+     {GRAPH_INPUT},
+     1},
     {&graph_op_cross_entropy,
      {0},
      {MATRIX(ROWS, 7), VECTOR(ROWS)},
@@ -181,6 +190,12 @@ static const struct trial trials[] = {
      {VECTOR(ROWS), MATRIX(4, 5), MATRIX(3, 5)},
      {GRAPH_INDICES, GRAPH_PARAMETER, GRAPH_PARAMETER},
      3},
+    {&graph_op_embedding,
+     {.length = 3},
+     {VECTOR(ROWS), MATRIX(4, 5)},
+     {GRAPH_INDICES, GRAPH_PARAMETER},
+     2},
+    {&graph_op_gate, {0}, {MATRIX(ROWS, 5), MATRIX(ROWS, 5)}, {GRAPH_INPUT, GRAPH_INPUT}, 2},
     {&graph_op_gelu, {0}, {MATRIX(ROWS, 5)}, {GRAPH_INPUT}, 1},
     {&graph_op_layer_norm,
      {.epsilon = 1e-5},
@@ -197,6 +212,16 @@ static const struct trial trials[] = {
      {MATRIX(ROWS, 5), MATRIX(4, 5)},
      {GRAPH_INPUT, GRAPH_PARAMETER},
      2},
+    {&graph_op_rms_norm,
+     {.epsilon = 1e-5},
+     {MATRIX(ROWS, 5), VECTOR(5)},
+     {GRAPH_INPUT, GRAPH_PARAMETER},
+     2},
+    {&graph_op_rope,
+     {.length = 3, .heads = 2, .kv_heads = 1, .rope = 100.0},
+     {MATRIX(ROWS, 16)},
+     {GRAPH_INPUT},
+     1},
 };
 
 /* The trial as a graph: its inputs, and a sum of its first output, weighted by a seed. */
@@ -481,8 +506,9 @@ static void refuse(const struct graph_op *op, struct graph_attributes attributes
 
 TEST(refusals)
 {
-    const struct graph_attributes none = {0}, three = {.heads = 3, .length = 2};
-    const struct graph_attributes five = {.heads = 2, .length = 5};
+    const struct graph_attributes none = {0}, three = {.heads = 3, .kv_heads = 3, .length = 2};
+    const struct graph_attributes five = {.heads = 2, .kv_heads = 2, .length = 5};
+    const struct graph_attributes shared = {.heads = 3, .kv_heads = 2, .length = 2};
     const struct graph_shape norm[] = {MATRIX(4, 8), VECTOR(6), VECTOR(8)};
     const struct graph_shape linear[] = {MATRIX(4, 8), MATRIX(6, 8), VECTOR(8)};
     const struct graph_shape bias[] = {MATRIX(4, 8), MATRIX(8, 6), VECTOR(8)};
@@ -498,7 +524,11 @@ TEST(refusals)
     refuse(&graph_op_linear, none, linear, 2, "a row of first has 8 elements, second takes 6");
     refuse(&graph_op_linear, none, bias, 3, "third has 8 elements, a row of the result 6");
     refuse(&graph_op_linear, none, vector, 2, "its input first has 1 dimensions, not 2");
-    refuse(&graph_op_attention, three, qkv, 1, "no multiple of 3 times 3 heads");
+    refuse(&graph_op_attention, three, qkv, 1, "first has 24 elements, no multiple of 9 heads");
+    refuse(&graph_op_attention, shared, qkv, 1, "3 heads of queries cannot share 2");
+    refuse(&graph_op_rope, three, qkv, 1, "24 elements, which are not 9 heads of an even size");
+    refuse(&graph_op_rms_norm, none, norm, 2, "second has 6 elements, a row of first has 8");
+    refuse(&graph_op_gate, none, sum, 2, "first has 32 elements, second has 64");
     refuse(&graph_op_attention, five, qkv, 1, "first has 4 rows, no multiple of 5 positions");
     refuse(&graph_op_add, none, sum, 2, "first has 32 elements, second has 64");
     refuse(&graph_op_cross_entropy, none, loss, 2, "first has 4 rows, second 5 elements");

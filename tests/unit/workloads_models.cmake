@@ -11,6 +11,9 @@ assay_add_test(NAME test_model_golden SOURCES unit/test_model_golden.c LIBS assa
 assay_add_test(NAME test_graph SOURCES unit/test_graph.c unit/gpt2_witness.c LIBS assay_workloads
     LABELS unit)
 target_link_libraries(test_graph PRIVATE OpenMP::OpenMP_C)
+assay_add_test(NAME test_stack SOURCES unit/test_stack.c unit/gpt2_witness.c LIBS assay_workloads
+    LABELS unit)
+target_link_libraries(test_stack PRIVATE OpenMP::OpenMP_C)
 assay_add_test(NAME test_model_launches SOURCES unit/test_model_launches.c unit/launch_recorder.c
     LIBS assay_workloads LABELS unit COST 25 LONG)
 target_compile_definitions(test_model_launches PRIVATE LAUNCHES_FOLDER="${CMAKE_CURRENT_LIST_DIR}/data")

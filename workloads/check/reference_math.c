@@ -62,6 +62,47 @@ void reference_norm_backward(const double *x, const float *gain, const double *m
     }
 }
 
+void reference_rms_forward(const double *x, const float *gain, double *y, double *rstd,
+                           uint64_t rows, uint64_t width, double epsilon)
+{
+#pragma omp parallel for schedule(static) if (rows * width > WORTH_THREADS)
+    for (uint64_t r = 0; r < rows; r++) {
+        const double *in = x + r * width;
+        double square = 0.0;
+
+        for (uint64_t i = 0; i < width; i++)
+            square += in[i] * in[i];
+        rstd[r] = 1.0 / sqrt(square / (double)width + epsilon);
+        for (uint64_t i = 0; i < width; i++)
+            y[r * width + i] = in[i] * rstd[r] * (double)gain[i];
+    }
+}
+
+void reference_rms_backward(const double *x, const float *gain, const double *rstd,
+                            const double *dy, double *dx, double *dgain, uint64_t rows,
+                            uint64_t width)
+{
+#pragma omp parallel for schedule(static) if (rows * width > WORTH_THREADS)
+    for (uint64_t r = 0; r < rows; r++) {
+        const double *in = x + r * width, *up = dy + r * width;
+        double product = 0.0;
+
+        for (uint64_t i = 0; i < width; i++)
+            product += up[i] * (double)gain[i] * in[i] * rstd[r];
+        for (uint64_t i = 0; i < width; i++)
+            dx[r * width + i] +=
+                rstd[r] * (up[i] * (double)gain[i] - in[i] * rstd[r] * product / (double)width);
+    }
+#pragma omp parallel for schedule(static) if (rows * width > WORTH_THREADS)
+    for (uint64_t i = 0; i < width; i++) {
+        double sum = 0.0;
+
+        for (uint64_t r = 0; r < rows; r++)
+            sum += dy[r * width + i] * x[r * width + i] * rstd[r];
+        dgain[i] = sum;
+    }
+}
+
 double reference_gelu(double x)
 {
     return 0.5 * x * (1.0 + tanh(GELU_SCALE * (x + GELU_CUBIC * x * x * x)));
@@ -92,7 +133,7 @@ void reference_column_sum(const double *dy, double *dbias, uint64_t rows, uint64
 enum status reference_head_forward(struct reference_head head, double *p, double *out,
                                    struct error *err)
 {
-    uint64_t n = head.length, stride = 3 * head.width;
+    uint64_t n = head.length, stride = head.stride;
     double scale = 1.0 / sqrt((double)head.size);
     struct reference_matrix q = {.f64 = head.q, .stride = stride};
     struct reference_matrix kt = {.f64 = head.k, .stride = stride, .transpose = true};
@@ -131,10 +172,10 @@ static void softmax_backward(const double *p, double *dp, uint64_t n, double sca
 }
 
 enum status reference_head_backward(struct reference_head head, const double *p, const double *dout,
-                                    double *dq, double *dk, double *dv, double *dp,
+                                    double *dq, double *dk, double *dv, double *dp, bool adds,
                                     struct error *err)
 {
-    uint64_t n = head.length, stride = 3 * head.width;
+    uint64_t n = head.length, stride = head.stride;
     struct reference_matrix pt = {.f64 = p, .stride = n, .transpose = true};
     struct reference_matrix up = {.f64 = dout, .stride = head.width};
     struct reference_matrix vt = {.f64 = head.v, .stride = stride, .transpose = true};
@@ -143,9 +184,9 @@ enum status reference_head_backward(struct reference_head head, const double *p,
     struct reference_matrix ds = {.f64 = dp, .stride = n};
     struct reference_matrix dst = {.f64 = dp, .stride = n, .transpose = true};
 
-    TRY(reference_gemm(dv, stride, pt, up, n, head.size, n, false, err));
+    TRY(reference_gemm(dv, stride, pt, up, n, head.size, n, adds, err));
     TRY(reference_gemm(dp, n, up, vt, n, n, head.size, false, err));
     softmax_backward(p, dp, n, 1.0 / sqrt((double)head.size));
     TRY(reference_gemm(dq, stride, ds, k, n, head.size, n, false, err));
-    return reference_gemm(dk, stride, dst, q, n, head.size, n, false, err);
+    return reference_gemm(dk, stride, dst, q, n, head.size, n, adds, err);
 }

@@ -47,19 +47,30 @@ void reference_bias_add(double *x, const float *bias, uint64_t rows, uint64_t wi
 void reference_column_sum(const double *dy, double *dbias, uint64_t rows, uint64_t width);
 
 /*
- * One causal attention head of `length` positions: q, k, v are columns of the fused projection,
- * row stride 3*width; p (length*length) receives the probabilities, out (row stride width) the
- * values. The backward form reads p and writes dq, dk, dv, laid out as q, k, v; dp (length*length)
- * is its scratch.
+ * y = x / sqrt(mean(x^2) + epsilon) * g for each row (Zhang and Sennrich 2019); keeps the rows'
+ * reciprocal root mean squares. The backward form adds to dx and writes dgain.
+ */
+void reference_rms_forward(const double *x, const float *gain, double *y, double *rstd,
+                           uint64_t rows, uint64_t width, double epsilon);
+void reference_rms_backward(const double *x, const float *gain, const double *rstd,
+                            const double *dy, double *dx, double *dgain, uint64_t rows,
+                            uint64_t width);
+
+/*
+ * One causal attention head of `length` positions and `size` elements: q, k, v are columns of the
+ * fused projection, whose rows are `stride` apart; p (length*length) receives the probabilities,
+ * out (rows `width` apart) the values. The backward form reads p and writes dq, dk, dv, laid out as
+ * q, k, v, and adds to the last two where another head of the same keys has written them (`adds`);
+ * dp (length*length) is its scratch.
  */
 struct reference_head {
     const double *q, *k, *v;
-    uint64_t length, size, width;
+    uint64_t length, size, stride, width;
 };
 enum status reference_head_forward(struct reference_head head, double *p, double *out,
                                    struct error *err);
 enum status reference_head_backward(struct reference_head head, const double *p, const double *dout,
-                                    double *dq, double *dk, double *dv, double *dp,
+                                    double *dq, double *dk, double *dv, double *dp, bool adds,
                                     struct error *err);
 
 #endif

@@ -136,6 +136,13 @@ uint64_t graph_size(const struct graph_value *value, int index)
     return value->shape.of[index < 0 ? (int)value->shape.rank + index : index];
 }
 
+uint64_t graph_flops_of(uint64_t a, uint64_t b, uint64_t c)
+{
+    const unsigned __int128 flops = (unsigned __int128)a * b, most = UINT64_MAX / 2;
+
+    return flops > most || (c > 0 && flops > most / c) ? UINT64_MAX : (uint64_t)(2 * flops * c);
+}
+
 enum status graph_check_rank(const struct graph *graph, const struct graph_node *node, size_t index,
                              uint32_t rank, struct error *err)
 {

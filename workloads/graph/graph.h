@@ -50,8 +50,10 @@ struct graph_value {
 /* What operators know besides their inputs; each names those that it has (operators.h). */
 struct graph_attributes {
     uint64_t length; /* positions of a sequence; rows are those of one sequence after another */
-    uint64_t heads;
+    uint64_t heads, kv_heads; /* of queries; of keys and values */
     double epsilon;
+    double rope;     /* the base of the angles */
+    bool inverse;    /* angles the other way round */
     bool transposed; /* the weight lies as (outputs, inputs) */
 };
 
@@ -123,6 +125,11 @@ struct graph_op {
      * below. NULL: it has no derivative, or its own would be a second one.
      */
     enum status (*backward)(struct graph *graph, struct graph_node node, struct error *err);
+    /*
+     * Of its products: 2 m n k of a GEMM; of attention the unmasked pairs alone. NULL: none. At
+     * most UINT64_MAX.
+     */
+    uint64_t (*flops)(const struct graph *graph, const struct graph_node *node);
     /* The outputs in fp64. Sums run in one order, whatever the number of threads. */
     enum status (*reference)(const struct graph_step *step, struct error *err);
 };
@@ -131,6 +138,8 @@ const struct graph_value *graph_input(const struct graph *graph, const struct gr
                                       size_t index);
 /* Dimension `index` of a value, from the last one for -1. */
 uint64_t graph_size(const struct graph_value *value, int index);
+/* The product of three, and 2; at most UINT64_MAX. */
+uint64_t graph_flops_of(uint64_t a, uint64_t b, uint64_t c);
 /* INVALID: an input is not of the rank. */
 enum status graph_check_rank(const struct graph *graph, const struct graph_node *node, size_t index,
                              uint32_t rank, struct error *err);

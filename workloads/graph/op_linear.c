@@ -70,6 +70,20 @@ static enum status reference(const struct graph_step *step, struct error *err)
     return STATUS_OK;
 }
 
+static uint64_t flops(const struct graph *graph, const struct graph_node *node)
+{
+    const struct graph_value *x = graph_input(graph, node, 0);
+
+    return graph_flops_of(graph_size(x, 0), graph_size(x, 1),
+                          graph_size(&graph->values[node->out[0]], 1));
+}
+
+static uint64_t weight_flops(const struct graph *graph, const struct graph_node *node)
+{
+    return graph_flops_of(graph_size(graph_input(graph, node, 0), 0),
+                          graph->values[node->out[0]].count, 1);
+}
+
 static enum status weight_shape(const struct graph *graph, const struct graph_node *node,
                                 struct graph_shape *ret, struct error *err)
 {
@@ -119,6 +133,7 @@ const struct graph_op graph_op_linear = {
     .outputs = 1,
     .shape = shape,
     .backward = backward,
+    .flops = flops,
     .reference = reference,
 };
 
@@ -129,6 +144,7 @@ const struct graph_op graph_op_weight_gradient = {
     .in_most = 2,
     .outputs = 1,
     .shape = weight_shape,
+    .flops = weight_flops,
     .reference = weight,
 };
 

@@ -2,6 +2,7 @@
  * layer_norm: x (rows, width), gain, bias -> y, and the rows' means and reciprocal deviations.
  * Attribute: epsilon.
  * layer_norm_gradient: the gradient of y, x, gain, mean, rstd -> those of x, gain and bias.
+ * rms_norm, rms_norm_gradient: the same without mean and bias (Zhang and Sennrich 2019).
  */
 #include <string.h>
 
@@ -14,7 +15,7 @@ static enum status shape(const struct graph *graph, const struct graph_node *nod
     const struct graph_value *x = graph_input(graph, node, 0);
 
     TRY(graph_check_rank(graph, node, 0, 2, err));
-    for (size_t i = 1; i < 3; i++) {
+    for (size_t i = 1; i < node->in_count; i++) {
         const struct graph_value *vector = graph_input(graph, node, i);
 
         if (vector->count != graph_size(x, -1))
@@ -69,6 +70,36 @@ static enum status gradient(const struct graph_step *step, struct error *err)
     return STATUS_OK;
 }
 
+static enum status rms_backward(struct graph *graph, struct graph_node node, struct error *err)
+{
+    const uint32_t in[] = {graph_gradient_of(graph, &node, 0), node.in[0], node.in[1], node.out[1]};
+
+    return graph_add_gradient(graph, &graph_op_rms_norm_gradient, node.attributes, in, 4, node.in,
+                              err);
+}
+
+static enum status rms_reference(const struct graph_step *step, struct error *err)
+{
+    const struct graph_value *x = graph_input(step->graph, step->node, 0);
+
+    (void)err;
+    reference_rms_forward(step->in[0].f64, step->in[1].f32, step->out[0], step->out[1],
+                          x->shape.of[0], x->shape.of[1], step->node->attributes.epsilon);
+    return STATUS_OK;
+}
+
+static enum status rms_gradient(const struct graph_step *step, struct error *err)
+{
+    const struct graph_value *x = graph_input(step->graph, step->node, 1);
+
+    (void)err;
+    if (!step->adds)
+        memset(step->out[0], 0, x->count * sizeof(double));
+    reference_rms_backward(step->in[1].f64, step->in[2].f32, step->in[3].f64, step->in[0].f64,
+                           step->out[0], step->out[1], x->shape.of[0], x->shape.of[1]);
+    return STATUS_OK;
+}
+
 const struct graph_op graph_op_layer_norm = {
     .name = "layer_norm",
     .formula = "(x - mean) / sqrt(variance + epsilon) gain + bias, by rows",
@@ -89,4 +120,25 @@ const struct graph_op graph_op_layer_norm_gradient = {
     .outputs = 3,
     .shape = gradient_shape,
     .reference = gradient,
+};
+
+const struct graph_op graph_op_rms_norm = {
+    .name = "rms_norm",
+    .formula = "x / sqrt(mean(x^2) + epsilon) gain, by rows",
+    .in_least = 2,
+    .in_most = 2,
+    .outputs = 2,
+    .shape = shape,
+    .backward = rms_backward,
+    .reference = rms_reference,
+};
+
+const struct graph_op graph_op_rms_norm_gradient = {
+    .name = "rms_norm_gradient",
+    .formula = "rstd (g - u mean(g u)), g = dy gain, u = x rstd; sums of dy u",
+    .in_least = 4,
+    .in_most = 4,
+    .outputs = 2,
+    .shape = gradient_shape,
+    .reference = rms_gradient,
 };

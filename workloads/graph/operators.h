@@ -16,11 +16,17 @@
     X(cross_entropy_gradient)                                                                      \
     X(embedding)                                                                                   \
     X(embedding_gradient)                                                                          \
+    X(gate)                                                                                        \
+    X(gate_gradient)                                                                               \
     X(gelu)                                                                                        \
     X(gelu_gradient)                                                                               \
     X(layer_norm)                                                                                  \
     X(layer_norm_gradient)                                                                         \
     X(linear)                                                                                      \
+    X(position_gradient)                                                                           \
+    X(rms_norm)                                                                                    \
+    X(rms_norm_gradient)                                                                           \
+    X(rope)                                                                                        \
     X(weight_gradient)
 
 #define X(name) extern const struct graph_op graph_op_##name;

@@ -199,12 +199,7 @@ uint64_t gpt2_forward_flops(const struct gpt2_shape *shape, uint64_t sequences, 
     return flops > UINT64_MAX ? UINT64_MAX : (uint64_t)flops;
 }
 
-/*
- * A nearly normal number, mean 0, variance 1: the sum of four uniform 16-bit numbers (Irwin, Hall,
- * Biometrika 19 (1927)) over its standard deviation. Integers and one product, so that any element
- * stands alone and has the same bits with every compiler and libm, in any language.
- */
-static float normal_at(uint64_t seed, uint64_t stream, uint64_t index)
+float gpt2_normal_at(uint64_t seed, uint64_t stream, uint64_t index)
 {
     const uint64_t bits = random_at(seed, stream, index);
     const uint64_t sum =
@@ -229,6 +224,6 @@ void gpt2_initialise(const struct gpt2_shape *shape, uint64_t seed, float *param
             continue;
 #pragma omp parallel for schedule(static) if (tensor.count > WORTH_THREADS)
         for (uint64_t j = 0; j < tensor.count; j++)
-            out[j] = gain ? 1.0f : sd * normal_at(seed, RANDOM_STREAM + i, j);
+            out[j] = gain ? 1.0f : sd * gpt2_normal_at(seed, RANDOM_STREAM + i, j);
     }
 }

@@ -96,4 +96,11 @@ uint64_t gpt2_forward_flops(const struct gpt2_shape *shape, uint64_t sequences, 
  */
 void gpt2_initialise(const struct gpt2_shape *shape, uint64_t seed, float *parameters);
 
+/*
+ * A nearly normal number, mean 0, variance 1: the sum of four uniform 16-bit numbers (Irwin, Hall,
+ * Biometrika 19 (1927)) over its standard deviation. Integers and one product, so that any element
+ * stands alone and has the same bits with every compiler and libm, in any language.
+ */
+float gpt2_normal_at(uint64_t seed, uint64_t stream, uint64_t index);
+
 #endif

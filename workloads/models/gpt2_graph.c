@@ -133,10 +133,12 @@ static enum status build(struct gpt2_graph *ret, struct builder *builder, uint64
 enum status gpt2_graph_init(struct gpt2_graph *ret, const struct gpt2_shape *shape,
                             uint64_t sequences, uint64_t length, bool training, struct error *err)
 {
-    struct builder builder = {
-        .shape = shape,
-        .attributes = {.length = length, .heads = shape->heads, .epsilon = GPT2_NORM_EPSILON},
-        .err = err};
+    struct builder builder = {.shape = shape,
+                              .attributes = {.length = length,
+                                             .heads = shape->heads,
+                                             .kv_heads = shape->heads,
+                                             .epsilon = GPT2_NORM_EPSILON},
+                              .err = err};
 
     *ret = (struct gpt2_graph){0};
     TRY(graph_create(&ret->graph, err));

@@ -1,0 +1,109 @@
+"""Declared stacks: what is described of one, and what is wrong with one, with file and line."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from assay_cli import CliTest, run_tests  # noqa: E402
+
+LLAMA = """workload: llama_8b
+version: 1
+kind: pass
+description: Llama 3.1 with 8 G parameters
+precisions: [fp32, bf16]
+batches: [1, 2]
+sequence_length: 4096
+model:
+  width: 4096
+  norm: {kind: rms, epsilon: 1.0e-5}
+  stack:
+    - of: [{embedding: {vocabulary: 128256}}]
+    - times: 32
+      of:
+        - attention: {heads: 32, kv_heads: 8, rope: 500000}
+        - mlp: {width: 14336, gate: silu}
+    - of: [{norm: {}}, {head: {vocabulary: 128256, tied: false}}]
+"""
+
+
+class Pass(CliTest):
+    def describe(self, text, *words):
+        return self.assay("describe", self.write("stack.yaml", text), *words)
+
+    def changed(self, before, after):
+        self.assertIn(before, LLAMA)
+        return LLAMA.replace(before, after)
+
+    def test_described(self):
+        call = self.describe(LLAMA)
+        self.assertEqual(call.status, 0, call.err)
+        for words in ("32 times attention (32 heads of 128, 8 of keys and values, rope 500000), "
+                      "MLP (14336, gated by SiLU)", "parameters: 8030261248",
+                      "161 linear: x W + b; 61.5 TFLOP", "65 rms_norm"):
+            self.assertIn(words, call.out)
+        costs = self.describe(LLAMA, "--json").json()["costs"]
+        # Linear operators on every token, and T(T+1)/2 pairs of a head and layer.
+        linear = 2 * 4096 * (8030261248 - 128256 * 4096 - 65 * 4096)
+        self.assertEqual(costs[0]["flops"], linear + 32 * 4 * 4096 * 4096 * 4097 // 2)
+        self.assertEqual([(cost["flops"] // costs[0]["flops"], cost["items"]) for cost in costs],
+                         [(1, 4096), (2, 8192)] * 2)
+        self.assertGreater(costs[2]["device_memory_bytes"], 2 * 8030261248)
+
+    def test_identity(self):
+        """Defaults that are written out change nothing; what is computed does."""
+        identity = self.describe(LLAMA, "--json").json()["digest"]
+        for before, after, same in (
+                ("rope: 500000}", "rope: 500000, head: 128}", True),
+                ("- of: [{embedding", "- times: 1\n      of: [{embedding", True),
+                ("{norm: {}}", "{norm: {kind: rms, epsilon: 1.0e-5}}", True),
+                ("mlp: {width: 14336, gate: silu}", "mlp: {width: 14336}", False),
+                ("kv_heads: 8", "kv_heads: 4", False),
+                ("epsilon: 1.0e-5", "epsilon: 1.0e-6", False),
+                ("tied: false", "tied: true", False)):
+            with self.subTest(after=after):
+                other = self.describe(self.changed(before, after), "--json").json()["digest"]
+                self.assertEqual(other == identity, same)
+
+    def test_refused(self):
+        for before, after, line, words in (
+                ("precisions: [fp32, bf16]", "precisions: [fp32, int8]", 5, "not in int8"),
+                ("sequence_length: 4096", "sequence_length: 0", 7, "sequence_length"),
+                ("sequence_length: 4096", "sequence_length: 4096\nscenario: server", 8, "server"),
+                ("width: 4096", "width: 0", 9, "width"),
+                ("epsilon: 1.0e-5", "epsilon: 0.0", 8, "`epsilon` is 0"),
+                ("kind: rms", "kind: batch", 10, "batch"),
+                ("kind: rms, ", "", 8, "write kind: rms"),
+                ("vocabulary: 128256}}]\n    - times", "vocabulary: 0}}]\n    - times", 12, "vocabulary"),
+                ("vocabulary: 128256}}]\n    - times", "vocabulary: 128256, positions: 100}}]\n    - times", 7,
+                 "embeds 100 positions"),
+                ("times: 32", "times: 0", 13, "times"),
+                ("times: 32", "times: 4000", 11, "the stack has 8003 blocks"),
+                ("kv_heads: 8", "kv_heads: 5", 15, "32 heads cannot share 5 heads"),
+                ("kv_heads: 8", "kv_heads: 64", 15, "kv_heads"),
+                ("heads: 32, kv_heads: 8", "heads: 33", 15, "33 heads do not divide the width of 4096"),
+                ("rope: 500000", "head: 3, rope: 500000", 15, "write an even `head`"),
+                ("rope: 500000", "rope: 1.0", 15, "`rope` is 1"),
+                ("gate: silu", "gate: relu", 16, "relu"),
+                ("mlp: {width: 14336", "mlp: {width: -1", 16, "width"),
+                ("- mlp: {width: 14336, gate: silu}", "- {}", 16, "a block is one of embedding, attention"),
+                ("- mlp: {width: 14336, gate: silu}", "- {norm: {}, mlp: {width: 8}}", 16, "a block is one of"),
+                ("- mlp: {width: 14336, gate: silu}", "- embedding: {vocabulary: 128256}", 16, "embedding does not"),
+                ("- mlp: {width: 14336, gate: silu}", "- head: {vocabulary: 128256}", 16, "head does not belong"),
+                ("- of: [{embedding: {vocabulary: 128256}}]\n    - times", "- times", 14, "begins with its embedding"),
+                ("vocabulary: 128256, tied: false", "vocabulary: 128255, tied: true", 17, "a tied head has"),
+                ("- of: [{embedding", "- times: 2\n      of: [{embedding", 13, "is there once")):
+            with self.subTest(after=after):
+                call = self.describe(self.changed(before, after))
+                self.assertNotEqual(call.status, 0, call.out)
+                self.assertIn(f"stack.yaml:{line}: ", call.err)
+                self.assertIn(words, call.err)
+
+    def test_needs_a_worker(self):
+        call = self.assay("run", "llama_tiny_pass", "--device", "cpu", "--db", self.db)
+        self.assertNotEqual(call.status, 0, call.out)
+        self.assertIn("llama_tiny_pass is a pass of tokens through declared blocks, run by a framework, which assay's own "
+                      "backends do not run", call.err)
+
+
+if __name__ == "__main__":
+    run_tests()

@@ -1,0 +1,105 @@
+/*
+ * stack - a model as it is declared: blocks one on the other, each of which expands to operators.
+ *
+ *     model:
+ *       width: 4096
+ *       norm: {kind: rms, epsilon: 1.0e-5}
+ *       stack:
+ *         - of: [{embedding: {vocabulary: 128256}}]
+ *         - times: 32
+ *           of: [{attention: {heads: 32, kv_heads: 8, rope: 500000}},
+ *                {mlp: {width: 14336, gate: silu}}]
+ *         - of: [{norm: {}}, {head: {vocabulary: 128256, tied: false}}]
+ *
+ * attention: x + proj(attention(rope(qkv(norm(x))))); mlp: x + down(silu(gate(n)) up(n)) with
+ * n = norm(x), or x + down(gelu(up(n))). `bias` gives their linear operators one.
+ */
+#ifndef ASSAY_WORKLOADS_MODELS_STACK_H
+#define ASSAY_WORKLOADS_MODELS_STACK_H
+
+#include "harness/core/declaration.h"
+#include "harness/core/text.h"
+#include "workloads/graph/graph.h"
+
+/* From 1: what is left out of a declaration is 0. */
+enum stack_norm_kind { STACK_RMS = 1, STACK_LAYER };
+enum stack_gate { STACK_GELU = 1, STACK_SILU }; /* a plain MLP with GELU; a gated one with SiLU */
+enum stack_block_kind {
+    STACK_EMBEDDING,
+    STACK_ATTENTION,
+    STACK_MLP,
+    STACK_NORM,
+    STACK_HEAD,
+    STACK_BLOCK_KINDS
+};
+
+/* As written, with the defaults. */
+struct stack_block {
+    enum stack_block_kind kind;
+    struct stack_embedding {
+        int64_t vocabulary, positions; /* 0: positions are not embedded */
+    } embedding;
+    struct stack_attention {
+        int64_t heads, kv_heads, head; /* elements of one */
+        double rope;                   /* 0: none */
+        bool bias;
+    } attention;
+    struct stack_mlp {
+        int64_t width;
+        enum stack_gate gate;
+        bool bias;
+    } mlp;
+    struct stack_norm {
+        enum stack_norm_kind kind;
+        double epsilon;
+    } norm; /* the model's unless it says otherwise */
+    struct stack_head {
+        int64_t vocabulary;
+        bool tied; /* its weight is the embedding's table */
+    } head;
+};
+struct stack_part {
+    int64_t times;
+    struct stack_block *of;
+    uint32_t of_count;
+};
+struct stack {
+    int64_t width;
+    struct stack_norm norm;
+    struct stack_part *stack;
+    uint32_t stack_count;
+};
+
+/* Of `model`, which is a struct stack. */
+extern const struct declaration_field stack_fields[];
+
+/*
+ * Checks the section, writes its defaults, and copies it into `ret` (stack_finish), for sequences
+ * of `length`.
+ */
+enum status stack_check(const struct declaration *declaration, struct stack *written,
+                        int64_t length, struct stack *ret, struct error *err);
+void stack_finish(struct stack *stack); /* of zeros, too */
+
+/* Forward over sequences of `length`; `tokens` are given, `out` is the last block's. */
+struct stack_graph {
+    struct graph *graph;
+    uint32_t tokens, out;
+};
+/* INVALID: the shapes are impossible. stack_graph_finish follows, on failure, too. */
+enum status stack_graph_init(struct stack_graph *ret, const struct stack *stack, uint64_t sequences,
+                             uint64_t length, struct error *err);
+void stack_graph_finish(struct stack_graph *graph);
+
+uint64_t stack_parameter_count(const struct stack_graph *graph);
+/*
+ * All parameters, one behind the other in the order of the graph's values: matrices nearly
+ * N(0, 1/n), n their shorter side, gains 1 and biases 0 with a deviation of 1/8. Each depends on
+ * the seed and its place alone.
+ */
+void stack_fill(const struct stack_graph *graph, uint64_t seed, float *ret);
+
+/* The blocks, a line a part. */
+void stack_describe(const struct stack *stack, struct text *ret);
+
+#endif

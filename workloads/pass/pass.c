@@ -1,0 +1,510 @@
+/*
+ * pass - forward over sequences of tokens through a declared stack (models/stack.h): one layer, or
+ * a whole model. Frameworks run it, as an ONNX model that is made of its graph; the reference is
+ * the graph's, in fp64.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/cleanup.h"
+#include "harness/core/random.h"
+#include "workloads/check/frame.h"
+#include "workloads/declaration.h"
+#include "workloads/graph/interpreter.h"
+#include "workloads/graph/operators.h"
+#include "workloads/graph/plan.h"
+#include "workloads/kinds.h"
+#include "workloads/models/stack.h"
+#include "workloads/models/stack_onnx.h"
+#include "workloads/storage.h"
+
+#define LENGTH_MAX (1 << 20)
+#define TOKENS_STREAM 0x746f6b65u /* "toke" */
+#define DRAWN_STREAM 0x64726177u  /* "draw" */
+/* What a spot check computes in the reference: parameters times positions. */
+#define SPOT_WORK ((uint64_t)1 << 27)
+#define SPOT_MIN 4
+#define FP32_TOLERANCE 1e-4
+
+struct pass_declaration {
+    struct workload_declaration common;
+    struct stack model;
+    int64_t sequence_length;
+};
+
+struct pass_parameters {
+    struct stack stack;
+    uint64_t length;
+};
+
+static const struct declaration_field fields[] = {
+    WORKLOAD_DECLARATION_FIELDS(struct pass_declaration),
+    FIELD_GROUP("model", FIELD_REQUIRED, struct pass_declaration, model, stack_fields),
+    FIELD_INT("sequence_length", FIELD_REQUIRED, struct pass_declaration, sequence_length),
+    FIELD_END,
+};
+
+static const struct declaration_schema schema = {ENTRY_GROUP(struct pass_declaration, fields)};
+
+static void unload(struct workload *workload)
+{
+    struct pass_parameters *parameters = workload->parameters;
+
+    if (parameters)
+        stack_finish(&parameters->stack);
+}
+
+static enum status check_precisions(const struct declaration *declaration,
+                                    const struct workload_declaration *common, struct error *err)
+{
+    for (uint32_t i = 0; i < common->precisions_count; i++) {
+        const enum precision precision = common->precisions[i];
+        char path[32];
+
+        snprintf(path, sizeof(path), "precisions[%u]", (unsigned)i);
+        if (precision != PRECISION_FP32 && precision != PRECISION_BF16 &&
+            precision != PRECISION_FP16)
+            return declaration_error(declaration, path, err,
+                                     "a pass is run in fp32, bf16 and fp16, not in %s; remove it",
+                                     precision_name(precision));
+    }
+    return STATUS_OK;
+}
+
+/* Also builds the graph: its refusals are the declaration's. */
+static enum status check_declaration(const struct declaration *declaration,
+                                     struct workload *workload, struct error *err)
+{
+    struct pass_declaration *data = declaration->data;
+    struct pass_parameters *parameters = calloc(1, sizeof(*parameters));
+    CLEANUP(stack_graph_finish) struct stack_graph graph = {0};
+    struct error refusal = ERROR_INIT;
+    enum status status;
+
+    if (!parameters)
+        return error_no_memory(err);
+    parameters->length = (uint64_t)data->sequence_length;
+    status = check_precisions(declaration, &data->common, err);
+    if (status == STATUS_OK)
+        status = workload_declaration_check_count(declaration, "sequence_length",
+                                                  data->sequence_length, LENGTH_MAX, "tokens", err);
+    if (status == STATUS_OK)
+        status =
+            stack_check(declaration, &data->model, data->sequence_length, &parameters->stack, err);
+    if (status == STATUS_OK &&
+        stack_graph_init(&graph, &parameters->stack, 1, parameters->length, &refusal) != STATUS_OK)
+        status = declaration_error(declaration, "model", err, "the shape is impossible: %s",
+                                   refusal.message);
+    if (status != STATUS_OK) {
+        stack_finish(&parameters->stack);
+        free(parameters);
+        return status;
+    }
+    workload->parameters = parameters;
+    return STATUS_OK;
+}
+
+static const struct workload_form form = {&schema, check_declaration};
+
+/* ---- what is known without a device ---- */
+
+static enum status build(const struct workload_case *work, uint64_t sequences, uint64_t length,
+                         struct stack_graph *ret, struct error *err)
+{
+    const struct pass_parameters *parameters = work->workload->parameters;
+
+    return stack_graph_init(ret, &parameters->stack, sequences, length, err);
+}
+
+static uint64_t flops_of(const struct graph *graph, const struct graph_op *op)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < graph->node_count; i++) {
+        const struct graph_node *node = &graph->nodes[i];
+        const uint64_t flops =
+            node->op->flops && (!op || node->op == op) ? node->op->flops(graph, node) : 0;
+
+        sum = flops > UINT64_MAX - sum ? UINT64_MAX : sum + flops;
+    }
+    return sum;
+}
+
+static enum status cost(const struct workload_case *work, struct workload_cost *ret,
+                        struct error *err)
+{
+    const struct pass_parameters *parameters = work->workload->parameters;
+    const uint64_t width = dtype_bits(precision_dtype(work->precision)) / 8;
+    const uint64_t tokens = (uint64_t)work->batch * parameters->length;
+    CLEANUP(stack_graph_finish) struct stack_graph graph = {0};
+    CLEANUP(graph_plan_finish) struct graph_plan plan = {0};
+    unsigned __int128 bytes;
+    uint64_t flops;
+
+    TRY(build(work, (uint64_t)work->batch, parameters->length, &graph, err));
+    TRY(graph_plan_init(&plan, graph.graph, err));
+    flops = flops_of(graph.graph, NULL);
+    bytes = ((unsigned __int128)stack_parameter_count(&graph) + plan.pool) * width +
+            tokens * sizeof(int32_t);
+    if (flops > INT64_MAX || bytes > INT64_MAX || tokens > INT32_MAX)
+        return error_set(err, STATUS_INVALID,
+                         "%s: an iteration of batch %lld is more than 2^63 FLOPs, 2^63 bytes or "
+                         "2^31 tokens: declare a smaller batch, sequence_length or model",
+                         work->workload->name, (long long)work->batch);
+    *ret = (struct workload_cost){
+        .flops = flops,
+        .flops_formula = "sum of 2*m*n*k over the GEMMs; causal scores and values count T(T+1)/2 "
+                         "pairs a head (Chowdhery et al. 2022, appendix B, without masked "
+                         "positions)",
+        .items = tokens,
+        .item_name = "token",
+        .device_memory_bytes = (uint64_t)bytes,
+        .working_set_bytes = (uint64_t)bytes,
+        .headline = "items",
+    };
+    return STATUS_OK;
+}
+
+static void describe_operators(const struct graph *graph, struct text *ret)
+{
+#define X(name) &graph_op_##name,
+    static const struct graph_op *const all[] = {GRAPH_OPERATORS(X)};
+#undef X
+
+    for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++) {
+        const uint64_t flops = flops_of(graph, all[k]);
+        char human[TEXT_HUMAN_SIZE];
+        size_t count = 0;
+
+        for (size_t i = 0; i < graph->node_count; i++)
+            count += graph->nodes[i].op == all[k];
+        if (count == 0)
+            continue;
+        text_append_format(ret, "  %zu %s: %s", count, all[k]->name, all[k]->formula);
+        if (flops > 0)
+            text_append_format(ret, "; %sFLOP", text_human_si((double)flops, human));
+        text_append_char(ret, '\n');
+    }
+}
+
+static void describe(const struct workload *workload, struct text *ret)
+{
+    const struct pass_parameters *parameters = workload->parameters;
+    CLEANUP(stack_graph_finish) struct stack_graph graph = {0};
+
+    stack_describe(&parameters->stack, ret);
+    if (stack_graph_init(&graph, &parameters->stack, 1, parameters->length, NULL) != STATUS_OK)
+        return;
+    text_append_format(ret, "parameters: %llu\nsequence length: %llu tokens\noperators of one:\n",
+                       (unsigned long long)stack_parameter_count(&graph),
+                       (unsigned long long)parameters->length);
+    describe_operators(graph.graph, ret);
+}
+
+/* ---- running ---- */
+
+struct pass_instance {
+    struct workload_instance base;
+    uint64_t sequences, length, columns; /* of the output */
+    int64_t vocabulary;
+    int32_t *tokens;
+    float *weights;
+    struct buffer *input, *output;
+};
+
+static void finish(struct workload_instance *base)
+{
+    struct pass_instance *instance = (struct pass_instance *)base;
+
+    device_buffer_free(instance->input);
+    device_buffer_free(instance->output);
+    free(instance->tokens);
+    free(instance->weights);
+}
+
+/* Drawn by the case's seed, or by a secret. */
+static enum status take_tokens(struct pass_instance *instance, uint64_t seed, struct error *err)
+{
+    const uint64_t count = instance->sequences * instance->length;
+
+    for (uint64_t i = 0; i < count; i++)
+        instance->tokens[i] =
+            (int32_t)(random_at(seed, TOKENS_STREAM, i) % (uint64_t)instance->vocabulary);
+    return device_upload(instance->input, 0, instance->tokens, count * sizeof(int32_t), err);
+}
+
+static enum status make_model(struct pass_instance *instance, const struct stack_graph *graph,
+                              struct text *ret, struct error *err)
+{
+    TRY(stack_onnx_check(graph, err));
+    instance->weights = malloc(stack_parameter_count(graph) * sizeof(*instance->weights));
+    if (!instance->weights)
+        return error_no_memory(err);
+    stack_fill(graph, instance->base.work.seed, instance->weights);
+    return stack_onnx_write(graph, instance->length, instance->weights, ret, err);
+}
+
+static enum status prepare(struct pass_instance *instance, const struct text *model,
+                           struct error *err)
+{
+    const struct framework_array tokens = {
+        .name = STACK_ONNX_TOKENS,
+        .type = DTYPE_I32,
+        .rank = 2,
+        .shape = {(int64_t)instance->sequences, (int64_t)instance->length},
+        .buffer = instance->input};
+    const struct framework_array output = {
+        .name = STACK_ONNX_OUTPUT,
+        .type = DTYPE_F32,
+        .rank = 2,
+        .shape = {(int64_t)(instance->sequences * instance->length), (int64_t)instance->columns},
+        .buffer = instance->output};
+    struct framework_model wanted = workload_framework_model(&instance->base);
+
+    wanted.onnx = model->data;
+    wanted.length = model->length;
+    wanted.inputs = &tokens;
+    wanted.outputs = &output;
+    wanted.input_count = wanted.output_count = 1;
+    return framework_prepare(instance->base.work.framework, &wanted, err);
+}
+
+static enum status init(struct workload_instance *base, struct error *err)
+{
+    struct pass_instance *instance = (struct pass_instance *)base;
+    const struct pass_parameters *parameters = base->work.workload->parameters;
+    CLEANUP(stack_graph_finish) struct stack_graph graph = {0};
+    CLEANUP(text_finish) struct text model = {0};
+    uint64_t rows;
+
+    if (!base->work.framework)
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "assay's own backends do not run declared stacks: a worker does, such as "
+                         "--worker onnxruntime");
+    instance->sequences = (uint64_t)base->work.batch;
+    instance->length = parameters->length;
+    instance->vocabulary = parameters->stack.stack[0].of[0].embedding.vocabulary;
+    rows = instance->sequences * instance->length;
+    text_init(&model);
+    TRY(build(&base->work, instance->sequences, instance->length, &graph, err));
+    instance->columns = graph_size(&graph.graph->values[graph.out], 1);
+    instance->tokens = malloc(rows * sizeof(*instance->tokens));
+    if (!instance->tokens)
+        return error_no_memory(err);
+    TRY(device_buffer_alloc(base->device, rows * sizeof(int32_t), BUFFER_READ_WRITE,
+                            &instance->input, err));
+    TRY(device_buffer_alloc(base->device, rows * instance->columns * sizeof(float),
+                            BUFFER_READ_WRITE, &instance->output, err));
+    TRY(take_tokens(instance, base->work.seed, err));
+    TRY(storage_poison_all(instance->output, DTYPE_F32, err));
+    TRY(make_model(instance, &graph, &model, err));
+    return prepare(instance, &model, err);
+}
+
+static enum status iterate(struct workload_instance *base, struct error *err)
+{
+    TRY(framework_run(base->work.framework, 0, err));
+    base->unchecked++;
+    return STATUS_OK;
+}
+
+/* ---- checks ---- */
+
+/*
+ * Arrays in narrow storage on the way: what each node writes and each matrix, as gpt2_precision.c
+ * counts them.
+ */
+static double tolerance_of(const struct workload_case *work)
+{
+    CLEANUP(stack_graph_finish) struct stack_graph graph = {0};
+    size_t arrays;
+
+    if (work->precision == PRECISION_FP32)
+        return FP32_TOLERANCE;
+    if (build(work, 1, 1, &graph, NULL) != STATUS_OK)
+        return -1.0;
+    arrays = graph.graph->node_count;
+    for (size_t i = 0; i < graph.graph->value_count; i++)
+        arrays += graph.graph->values[i].role == GRAPH_PARAMETER &&
+                  graph.graph->values[i].shape.rank == 2;
+    return FP32_TOLERANCE +
+           1.6 * storage_unit_roundoff(precision_dtype(work->precision)) * sqrt((double)arrays);
+}
+
+static double tolerance(const struct workload_case *work, const char *output, const char *metric)
+{
+    if (!strcmp(output, "output.live") && !strcmp(metric, "count"))
+        return 0.0;
+    if (!strcmp(output, "output.blocks") && !strcmp(metric, "worst_block"))
+        return COMPARISON_BLOCK_FACTOR * tolerance_of(work);
+    return !strcmp(output, "output") && !strcmp(metric, "normalised_rms") ? tolerance_of(work)
+                                                                          : -1.0;
+}
+
+/* The first `positions` of a sequence in fp64; those behind change nothing of it. Heap. */
+static enum status refer(const struct pass_instance *instance, uint64_t sequence,
+                         uint64_t positions, double **ret, struct error *err)
+{
+    CLEANUP(stack_graph_finish) struct stack_graph graph = {0};
+    AUTO_FREE double *expected = malloc(positions * instance->columns * sizeof(*expected));
+    struct graph_interpreter *interpreter = NULL;
+    const float *weights = instance->weights;
+    enum status status;
+
+    if (!expected)
+        return error_no_memory(err);
+    TRY(build(&instance->base.work, 1, positions, &graph, err));
+    graph_lend(graph.graph, graph.out);
+    TRY(graph_interpreter_create(graph.graph, &interpreter, err));
+    for (uint32_t i = 0; i < graph.graph->value_count; i++) {
+        if (graph.graph->values[i].role == GRAPH_PARAMETER) {
+            graph_interpreter_give(interpreter, i, (struct graph_array){.f32 = weights});
+            weights += graph.graph->values[i].count;
+        }
+    }
+    graph_interpreter_give(
+        interpreter, graph.tokens,
+        (struct graph_array){.i32 = instance->tokens + sequence * instance->length});
+    graph_interpreter_lend(interpreter, graph.out, expected);
+    status = graph_interpreter_run(interpreter, 0, graph.graph->node_count, err);
+    graph_interpreter_destroy(interpreter);
+    if (status == STATUS_OK) {
+        *ret = expected;
+        expected = NULL;
+    }
+    return status;
+}
+
+static void report(const struct pass_instance *instance, const struct comparison *comparison,
+                   const struct block_finding *blocks, const struct workload_check *live,
+                   struct check_sink *sink)
+{
+    const double bound = tolerance_of(&instance->base.work);
+
+    check_sink_report(sink, *live, "elements that are not finite numbers");
+    check_sink_compare(sink, "output", comparison, bound,
+                       "fp32: sums through every layer give 1e-6, a wrong term 1e-2 and more; "
+                       "narrower: besides, a few times the independent roundings of all arrays");
+    check_sink_blocks(sink, "output.blocks", blocks, bound);
+}
+
+static enum status compare(struct pass_instance *instance, uint64_t sequence, uint64_t positions,
+                           struct check_sink *sink, struct error *err)
+{
+    const struct check_output output = {.buffer = instance->output,
+                                        .type = DTYPE_F32,
+                                        .rows = instance->sequences * instance->length,
+                                        .columns = instance->columns,
+                                        .stride = instance->columns};
+    AUTO_FREE float *got = malloc(positions * instance->columns * sizeof(*got));
+    AUTO_FREE double *expected = NULL;
+    struct comparison comparison = {0};
+    struct block_finding blocks = {0};
+    struct workload_check live = {
+        .output = "output.live",
+        .metric = "count",
+        .reason = "an iteration writes every element, and each is a finite number",
+    };
+
+    if (!got)
+        return error_no_memory(err);
+    for (uint64_t i = 0; i < positions; i++)
+        TRY(check_output_row(&output, sequence * instance->length + i, got + i * instance->columns,
+                             err));
+    TRY(refer(instance, sequence, positions, &expected, err));
+    check_count_live(got, positions * instance->columns, &live);
+    comparison_add(&comparison, got, expected, positions * instance->columns);
+    block_finding_add(&blocks, "output", got, expected, positions * instance->columns);
+    report(instance, &comparison, &blocks, &live, sink);
+    return STATUS_OK;
+}
+
+static enum status verify(struct workload_instance *base, struct check_sink *sink,
+                          struct error *err)
+{
+    struct pass_instance *instance = (struct pass_instance *)base;
+    const uint64_t drawn = random_at(base->work.seed, DRAWN_STREAM, 0) % instance->sequences;
+
+    TRY(check_settle(base, err));
+    return compare(instance, drawn, instance->length, sink, err);
+}
+
+static uint64_t spot_positions(const struct pass_instance *instance)
+{
+    CLEANUP(stack_graph_finish) struct stack_graph graph = {0};
+    uint64_t ret = SPOT_MIN;
+
+    if (build(&instance->base.work, 1, 1, &graph, NULL) == STATUS_OK) {
+        const uint64_t fits = SPOT_WORK / stack_parameter_count(&graph);
+
+        ret = fits > ret ? fits : ret;
+    }
+    return ret < instance->length ? ret : instance->length;
+}
+
+/* Other tokens, over NaN; then those of the case, by one more iteration. */
+static enum status spot_check(struct workload_instance *base, uint64_t secret,
+                              struct check_sink *sink, struct error *err)
+{
+    struct pass_instance *instance = (struct pass_instance *)base;
+    const uint64_t drawn = random_at(secret, DRAWN_STREAM, 1) % instance->sequences;
+
+    TRY(take_tokens(instance, secret, err));
+    TRY(storage_poison_all(instance->output, DTYPE_F32, err));
+    TRY(check_iterate(base, err));
+    TRY(compare(instance, drawn, spot_positions(instance), sink, err));
+    TRY(take_tokens(instance, base->work.seed, err));
+    return check_iterate(base, err);
+}
+
+static enum status recheck(struct workload_instance *base, struct recheck *recheck,
+                           struct error *err)
+{
+    const struct pass_instance *instance = (const struct pass_instance *)base;
+    const uint64_t rows = instance->sequences * instance->length;
+    const struct check_output output = {.buffer = instance->output,
+                                        .type = DTYPE_F32,
+                                        .rows = rows,
+                                        .columns = instance->columns,
+                                        .stride = instance->columns};
+
+    TRY(check_settle(base, err));
+    return recheck_add(recheck, &output, err);
+}
+
+static const struct workload_checks checks = {
+    .verify = verify,
+    .spot_check = spot_check,
+    .tolerance = tolerance,
+    .recheck = recheck,
+};
+
+static json_t *facts(struct workload_instance *base)
+{
+    const struct pass_instance *instance = (const struct pass_instance *)base;
+    CLEANUP(stack_graph_finish) struct stack_graph graph = {0};
+
+    if (build(&base->work, instance->sequences, instance->length, &graph, NULL) != STATUS_OK)
+        return NULL;
+    return json_pack("{s:o, s:I, s:I}", "framework", workload_framework_json(&base->work),
+                     "parameters", (json_int_t)stack_parameter_count(&graph), "operators",
+                     (json_int_t)graph.graph->node_count);
+}
+
+const struct workload_kind workload_pass = {
+    .name = "pass",
+    .summary = "a pass of tokens through declared blocks, run by a framework",
+    .form = &form,
+    .unload = unload,
+    .cost = cost,
+    .describe = describe,
+    .instance_size = sizeof(struct pass_instance),
+    .init = init,
+    .iterate = iterate,
+    .runs_frameworks = true,
+    .needs_framework = true,
+    .checks = &checks,
+    .facts = facts,
+    .finish = finish,
+};
