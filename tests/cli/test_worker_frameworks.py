@@ -87,7 +87,7 @@ model:
   width: 8
   norm: {kind: rms, epsilon: 1.0e-6}
   stack:
-    - of: [{embedding: {vocabulary: 11}}, {attention: {heads: 2, head: 6, rope: 100, bias: true}}]
+    - of: [{embedding: {vocabulary: 11}}, {attention: {heads: 2, head: 6, rope: 100, qk_norm: true, bias: true}}]
 """,
 }
 HEAD = """workload: {0}

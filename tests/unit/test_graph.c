@@ -197,6 +197,11 @@ static const struct trial trials[] = {
      2},
     {&graph_op_gate, {0}, {MATRIX(ROWS, 5), MATRIX(ROWS, 5)}, {GRAPH_INPUT, GRAPH_INPUT}, 2},
     {&graph_op_gelu, {0}, {MATRIX(ROWS, 5)}, {GRAPH_INPUT}, 1},
+    {&graph_op_head_norm,
+     {.epsilon = 1e-5, .heads = 4, .kv_heads = 2},
+     {MATRIX(ROWS, 24), VECTOR(3), VECTOR(3)},
+     {GRAPH_INPUT, GRAPH_PARAMETER, GRAPH_PARAMETER},
+     3},
     {&graph_op_layer_norm,
      {.epsilon = 1e-5},
      {MATRIX(ROWS, 5), VECTOR(5), VECTOR(5)},
@@ -513,6 +518,7 @@ TEST(refusals)
     const struct graph_shape linear[] = {MATRIX(4, 8), MATRIX(6, 8), VECTOR(8)};
     const struct graph_shape bias[] = {MATRIX(4, 8), MATRIX(8, 6), VECTOR(8)};
     const struct graph_shape vector[] = {VECTOR(8), MATRIX(8, 6)}, qkv[] = {MATRIX(4, 24)};
+    const struct graph_shape heads[] = {MATRIX(4, 24), VECTOR(6), VECTOR(4)};
     const struct graph_shape sum[] = {MATRIX(4, 8), MATRIX(8, 8)};
     const struct graph_shape loss[] = {MATRIX(4, 8), VECTOR(5)};
     const struct graph_shape tables[] = {VECTOR(4), MATRIX(9, 8), MATRIX(4, 8)};
@@ -527,6 +533,7 @@ TEST(refusals)
     refuse(&graph_op_attention, three, qkv, 1, "first has 24 elements, no multiple of 9 heads");
     refuse(&graph_op_attention, shared, qkv, 1, "3 heads of queries cannot share 2");
     refuse(&graph_op_rope, three, qkv, 1, "24 elements, which are not 9 heads of an even size");
+    refuse(&graph_op_head_norm, five, heads, 3, "second has 6 elements, a head of first 4");
     refuse(&graph_op_rms_norm, none, norm, 2, "second has 6 elements, a row of first has 8");
     refuse(&graph_op_gate, none, sum, 2, "first has 32 elements, second has 64");
     refuse(&graph_op_attention, five, qkv, 1, "first has 4 rows, no multiple of 5 positions");

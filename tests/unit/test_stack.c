@@ -50,6 +50,18 @@
     "silu}}]\n"                                                                                    \
     "    - of: [{norm: {}}, {head: {vocabulary: 32000}}]\n"
 
+/* Yang et al. 2025. */
+#define QWEN3_06B                                                                                  \
+    "model:\n"                                                                                     \
+    "  width: 1024\n"                                                                              \
+    "  norm: {kind: rms, epsilon: 1.0e-6}\n"                                                       \
+    "  stack:\n"                                                                                   \
+    "    - of: [{embedding: {vocabulary: 151936}}]\n"                                              \
+    "    - times: 28\n"                                                                            \
+    "      of: [{attention: {heads: 16, kv_heads: 8, head: 128, rope: 1000000, qk_norm: true}}, "  \
+    "{mlp: {width: 3072, gate: silu}}]\n"                                                          \
+    "    - of: [{norm: {}}, {head: {vocabulary: 151936, tied: true}}]\n"
+
 #define GPT2(width, layers, heads, mlp, vocabulary, positions)                                     \
     "model:\n"                                                                                     \
     "  width: " width "\n"                                                                         \
@@ -68,8 +80,8 @@
     "  stack:\n"                                                                                   \
     "    - of: [{embedding: {vocabulary: 7}}]\n"                                                   \
     "    - times: 2\n"                                                                             \
-    "      of: [{attention: {heads: 4, kv_heads: 2, head: 6, rope: 100}}, {mlp: {width: 10, "      \
-    "gate: silu}}]\n"                                                                              \
+    "      of: [{attention: {heads: 4, kv_heads: 2, head: 6, rope: 100, qk_norm: true}}, {mlp: "   \
+    "{width: 10, gate: silu}}]\n"                                                                  \
     "    - of: [{norm: {}}, {head: {vocabulary: 7}}]\n"
 
 struct written {
@@ -111,6 +123,7 @@ TEST(published_counts)
         uint64_t parameters;
     } models[] = {
         {LLAMA_8B, UINT64_C(8030261248)},
+        {QWEN3_06B, UINT64_C(596049920)},
         {TINYLLAMA, UINT64_C(1100048384)},
         {GPT2("768", "12", "12", "3072", "50257", "1024"), UINT64_C(124439808)},
         {GPT2("1600", "48", "25", "6400", "50257", "1024"), UINT64_C(1557611200)},

@@ -20,6 +20,8 @@
     X(gate_gradient)                                                                               \
     X(gelu)                                                                                        \
     X(gelu_gradient)                                                                               \
+    X(head_norm)                                                                                   \
+    X(head_norm_gradient)                                                                          \
     X(layer_norm)                                                                                  \
     X(layer_norm_gradient)                                                                         \
     X(linear)                                                                                      \

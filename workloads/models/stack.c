@@ -37,6 +37,7 @@ static const struct declaration_field attention_fields[] = {
     FIELD_INT("kv_heads", FIELD_OPTIONAL, struct stack_attention, kv_heads),
     FIELD_INT("head", FIELD_OPTIONAL, struct stack_attention, head),
     FIELD_FLOAT("rope", FIELD_OPTIONAL, struct stack_attention, rope),
+    FIELD_BOOL("qk_norm", FIELD_OPTIONAL, struct stack_attention, qk_norm),
     FIELD_BOOL("bias", FIELD_OPTIONAL, struct stack_attention, bias),
     FIELD_END,
 };
@@ -379,6 +380,17 @@ static enum status residual(struct builder *builder, uint32_t branch)
     return add(builder, &graph_op_add, (struct graph_attributes){0}, "out", in, 2, &builder->x);
 }
 
+static enum status norm_heads(const struct builder *builder, const struct stack_block *block,
+                              struct graph_attributes attributes, uint32_t *at)
+{
+    uint32_t in[3] = {*at};
+
+    attributes.epsilon = block->norm.epsilon;
+    TRY(give(builder, "q.gain", 0, (uint64_t)block->attention.head, &in[1]));
+    TRY(give(builder, "k.gain", 0, (uint64_t)block->attention.head, &in[2]));
+    return add(builder, &graph_op_head_norm, attributes, "qk_norm", in, 3, at);
+}
+
 static enum status add_attention(struct builder *builder, const struct stack_block *block)
 {
     const struct stack_attention *attention = &block->attention;
@@ -391,6 +403,8 @@ static enum status add_attention(struct builder *builder, const struct stack_blo
     TRY(norm(builder, &block->norm, &at));
     TRY(linear(builder, "qkv", at, (attention->heads + 2 * attention->kv_heads) * attention->head,
                attention->bias, &at));
+    if (attention->qk_norm)
+        TRY(norm_heads(builder, block, attributes, &at));
     if (attention->rope > 0.0)
         TRY(add(builder, &graph_op_rope, attributes, "rope", &at, 1, &at));
     TRY(add(builder, &graph_op_attention, attributes, "attention", &at, 1, &at));
@@ -526,6 +540,7 @@ static void describe_block(const struct stack_block *block, struct text *ret)
                            (long long)block->attention.kv_heads);
         if (block->attention.rope > 0.0)
             text_append_format(ret, ", rope %g", block->attention.rope);
+        text_append(ret, block->attention.qk_norm ? ", norms of q and k" : "");
         text_append(ret, block->attention.bias ? ", biases)" : ")");
         break;
     case STACK_MLP:

@@ -11,8 +11,9 @@
  *                {mlp: {width: 14336, gate: silu}}]
  *         - of: [{norm: {}}, {head: {vocabulary: 128256, tied: false}}]
  *
- * attention: x + proj(attention(rope(qkv(norm(x))))); mlp: x + down(silu(gate(n)) up(n)) with
- * n = norm(x), or x + down(gelu(up(n))). `bias` gives their linear operators one.
+ * attention: x + proj(attention(rope(qkv(norm(x))))), with `qk_norm` a norm of heads before rope;
+ * mlp: x + down(silu(gate(n)) up(n)) with n = norm(x), or x + down(gelu(up(n))). `bias` gives their
+ * linear operators one.
  */
 #ifndef ASSAY_WORKLOADS_MODELS_STACK_H
 #define ASSAY_WORKLOADS_MODELS_STACK_H
@@ -42,7 +43,7 @@ struct stack_block {
     struct stack_attention {
         int64_t heads, kv_heads, head; /* elements of one */
         double rope;                   /* 0: none */
-        bool bias;
+        bool qk_norm, bias;
     } attention;
     struct stack_mlp {
         int64_t width;

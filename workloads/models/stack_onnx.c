@@ -123,16 +123,81 @@ static void put_layer_norm(const struct part *part)
     put(part, "LayerNormalization", "$0 $1 $2", "@", settings);
 }
 
+/* x / sqrt(mean(x^2) + epsilon) gain along the last axis; names begin with `lead`. */
+static void put_rms(const struct part *part, const char *lead, const char *x, const char *gain,
+                    const char *output)
+{
+    static const char *const steps[][3] = {
+        {"Mul", "%x %x", "%l.squares"},           {"ReduceMean", "%l.squares @.axes", "%l.mean"},
+        {"Add", "%l.mean @.epsilon", "%l.above"}, {"Sqrt", "%l.above", "%l.root"},
+        {"Div", "%x %l.root", "%l.unit"},         {"Mul", "%l.unit %g", "%o"}};
+
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+        char names[2][96];
+
+        for (size_t k = 0; k < 2; k++) {
+            char *to = names[k];
+
+            for (const char *c = steps[i][k + 1]; *c; c++) {
+                if (*c == '%') {
+                    c++;
+                    to = stpcpy(to, *c == 'x' ? x : *c == 'g' ? gain : *c == 'l' ? lead : output);
+                } else {
+                    *to++ = *c;
+                }
+            }
+            *to = '\0';
+        }
+        put(part, steps[i][0], names[0], names[1], NULL);
+    }
+}
+
 static void put_rms_norm(const struct part *part)
 {
     put_numbers(part, "@.axes", last, 1);
     put_number(part, "@.epsilon", part->node->attributes.epsilon);
-    put(part, "Mul", "$0 $0", "@.squares", NULL);
-    put(part, "ReduceMean", "@.squares @.axes", "@.mean", NULL);
-    put(part, "Add", "@.mean @.epsilon", "@.above", NULL);
-    put(part, "Sqrt", "@.above", "@.root", NULL);
-    put(part, "Div", "$0 @.root", "@.unit", NULL);
-    put(part, "Mul", "@.unit $1", "@", NULL);
+    put_rms(part, "@", "$0", "$1", "@");
+}
+
+/* Columns [first, end) of the input as `output`; both have constants of these names. */
+static void put_columns(const struct part *part, const char *first, const char *end,
+                        const char *output)
+{
+    char inputs[64];
+
+    snprintf(inputs, sizeof(inputs), "$0 %s %s @.along", first, end);
+    put(part, "Slice", inputs, output, NULL);
+}
+
+static void put_head_norm(const struct part *part)
+{
+    const struct graph_value *x = graph_input(part->writer->stack->graph, part->node, 0);
+    const int64_t heads = (int64_t)part->node->attributes.heads;
+    const int64_t kv_heads = (int64_t)part->node->attributes.kv_heads;
+    const int64_t columns = (int64_t)graph_size(x, 1), rows = (int64_t)graph_size(x, 0);
+    const int64_t size = columns / (heads + 2 * kv_heads);
+
+    put_numbers(part, "@.axes", last, 1);
+    put_number(part, "@.epsilon", part->node->attributes.epsilon);
+    NUMBERS(part, "@.along", 1);
+    NUMBERS(part, "@.0", 0);
+    NUMBERS(part, "@.keys", heads * size);
+    NUMBERS(part, "@.values", (heads + kv_heads) * size);
+    NUMBERS(part, "@.columns", columns);
+    NUMBERS(part, "@.q_heads", rows, heads, size);
+    NUMBERS(part, "@.k_heads", rows, kv_heads, size);
+    NUMBERS(part, "@.q_rows", rows, heads * size);
+    NUMBERS(part, "@.k_rows", rows, kv_heads * size);
+    put_columns(part, "@.0", "@.keys", "@.q");
+    put_columns(part, "@.keys", "@.values", "@.k");
+    put_columns(part, "@.values", "@.columns", "@.v");
+    put(part, "Reshape", "@.q @.q_heads", "@.q_split", NULL);
+    put(part, "Reshape", "@.k @.k_heads", "@.k_split", NULL);
+    put_rms(part, "@.q", "@.q_split", "$1", "@.q_normed");
+    put_rms(part, "@.k", "@.k_split", "$2", "@.k_normed");
+    put(part, "Reshape", "@.q_normed @.q_rows", "@.q_flat", NULL);
+    put(part, "Reshape", "@.k_normed @.k_rows", "@.k_flat", NULL);
+    put(part, "Concat", "@.q_flat @.k_flat @.v", "@", along_last);
 }
 
 /* Cosines or sines of all positions and pairs. */
@@ -171,8 +236,8 @@ static void put_rope(const struct part *part)
     NUMBERS(part, "@.across", 3);
     NUMBERS(part, "@.heads", rows / length, length, turned, size);
     NUMBERS(part, "@.rows", rows, turned * size);
-    put(part, "Slice", "$0 @.0 @.turned @.along", "@.qk", NULL);
-    put(part, "Slice", "$0 @.turned @.columns @.along", "@.v", NULL);
+    put_columns(part, "@.0", "@.turned", "@.qk");
+    put_columns(part, "@.turned", "@.columns", "@.v");
     put(part, "Reshape", "@.qk @.heads", "@.split", NULL);
     put(part, "Slice", "@.split @.0 @.half @.across", "@.a", NULL);
     put(part, "Slice", "@.split @.half @.size @.across", "@.b", NULL);
@@ -195,7 +260,7 @@ static void put_heads(const struct part *part, char which, int64_t first, int64_
     const int64_t rows =
         (int64_t)graph_size(graph_input(part->writer->stack->graph, part->node, 0), 0);
     char names[5][16];
-    char slice[64], reshape[32];
+    char reshape[32];
 
     for (size_t i = 0; i < 5; i++)
         snprintf(names[i], sizeof(names[i]), "@.%c_%s", which,
@@ -203,9 +268,8 @@ static void put_heads(const struct part *part, char which, int64_t first, int64_
     NUMBERS(part, names[0], first);
     NUMBERS(part, names[1], first + heads * size);
     NUMBERS(part, names[2], rows / length, length, heads, size);
-    snprintf(slice, sizeof(slice), "$0 %s %s @.along", names[0], names[1]);
     snprintf(reshape, sizeof(reshape), "%s %s", names[3], names[2]);
-    put(part, "Slice", slice, names[3], NULL);
+    put_columns(part, names[0], names[1], names[3]);
     put(part, "Reshape", reshape, names[4], NULL);
 }
 
@@ -282,6 +346,7 @@ static const struct form {
     {&graph_op_embedding, put_embedding},
     {&graph_op_gate, put_gate},
     {&graph_op_gelu, put_gelu},
+    {&graph_op_head_norm, put_head_norm},
     {&graph_op_layer_norm, put_layer_norm},
     {&graph_op_linear, put_linear},
     {&graph_op_rms_norm, put_rms_norm},
