@@ -506,6 +506,8 @@ uint64_t stack_parameter_count(const struct stack_graph *graph)
 
 void stack_fill(const struct stack_graph *graph, uint64_t seed, float *ret)
 {
+    uint64_t number = 0;
+
     for (uint32_t v = 0; v < graph->graph->value_count; v++) {
         const struct graph_value *value = &graph->graph->values[v];
         const uint64_t rows = value->shape.of[0], columns = value->shape.of[1];
@@ -518,8 +520,9 @@ void stack_fill(const struct stack_graph *graph, uint64_t seed, float *ret)
             continue;
 #pragma omp parallel for schedule(static) if (value->count > GRAPH_WORTH_THREADS)
         for (uint64_t i = 0; i < value->count; i++)
-            ret[i] = mean + sd * gpt2_normal_at(seed, RANDOM_STREAM + v, i);
+            ret[i] = mean + sd * gpt2_normal_at(seed, RANDOM_STREAM + number, i);
         ret += value->count;
+        number++;
     }
 }
 

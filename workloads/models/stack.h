@@ -96,7 +96,7 @@ uint64_t stack_parameter_count(const struct stack_graph *graph);
 /*
  * All parameters, one behind the other in the order of the graph's values: matrices nearly
  * N(0, 1/n), n their shorter side, gains 1 and biases 0 with a deviation of 1/8. Each depends on
- * the seed and its place alone.
+ * the seed, its parameter's number among them and its place alone.
  */
 void stack_fill(const struct stack_graph *graph, uint64_t seed, float *ret);
 
