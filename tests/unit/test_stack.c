@@ -371,10 +371,37 @@ static void check_onnx(const char *yaml, uint64_t sequences, uint64_t length)
     stop(&running);
 }
 
+/* What the format does not hold, and an operator that is no part of a stack. */
+static void refuse_onnx(void)
+{
+    struct stack large = read(TINYLLAMA, 8), small = read(SMALL_LLAMA, 8);
+    struct error refusal = ERROR_INIT;
+    struct stack_graph graph;
+    uint32_t in[2];
+
+    ASSERT_OK(stack_graph_init(&graph, &large, 1, 8, err));
+    assert_int_equal(stack_onnx_check(&graph, &refusal), STATUS_INVALID);
+    assert_non_null(strstr(refusal.message, "2 GiB"));
+    stack_graph_finish(&graph);
+    ASSERT_OK(stack_graph_init(&graph, &small, 1, 8, err));
+    ASSERT_OK(stack_onnx_check(&graph, err));
+    in[0] = graph.out;
+    ASSERT_OK(graph_give(graph.graph, GRAPH_INDICES, "targets", (struct graph_shape){{8}, 1},
+                         &in[1], err));
+    ASSERT_OK(graph_add(graph.graph, &graph_op_cross_entropy, (struct graph_attributes){0}, "loss",
+                        in, 2, &in[0], err));
+    assert_int_equal(stack_onnx_check(&graph, &refusal), STATUS_UNSUPPORTED);
+    assert_non_null(strstr(refusal.message, "loss (cross_entropy) has no form in ONNX"));
+    stack_graph_finish(&graph);
+    stack_finish(&large);
+    stack_finish(&small);
+}
+
 TEST(onnx_form)
 {
     check_onnx(SMALL_LLAMA, 2, 5);
     check_onnx(SMALL_LLAMA, 1, 1);
+    refuse_onnx();
     check_onnx(GPT2("32", "2", "4", "96", "61", "16"), 2, 12);
 }
 

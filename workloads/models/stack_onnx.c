@@ -389,8 +389,21 @@ static void put_weights(const struct writer *writer, const float *weights)
     }
 }
 
+static const struct form *form_of(const struct graph_node *node)
+{
+    for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
+        if (forms[i].op == node->op)
+            return &forms[i];
+    return NULL;
+}
+
 enum status stack_onnx_check(const struct stack_graph *stack, struct error *err)
 {
+    for (size_t i = 0; i < stack->graph->node_count; i++)
+        if (!form_of(&stack->graph->nodes[i]))
+            return error_set(err, STATUS_UNSUPPORTED, "%s (%s) has no form in ONNX",
+                             stack->graph->values[stack->graph->nodes[i].out[0]].name,
+                             stack->graph->nodes[i].op->name);
     return onnx_write_check(stack_parameter_count(stack) * sizeof(float), err);
 }
 
@@ -404,9 +417,7 @@ enum status stack_onnx_write(const struct stack_graph *stack, uint64_t length, c
 
     text_init(&out);
     for (size_t i = 0; i < graph->node_count; i++)
-        for (size_t f = 0; f < sizeof(forms) / sizeof(forms[0]); f++)
-            if (forms[f].op == graph->nodes[i].op)
-                forms[f].put(&(struct part){&writer, &graph->nodes[i]});
+        form_of(&graph->nodes[i])->put(&(struct part){&writer, &graph->nodes[i]});
     onnx_put_input(&out, STACK_ONNX_TOKENS, DTYPE_I32, 2,
                    (const uint64_t[]){tokens->count / length, length});
     onnx_put_output(&out, STACK_ONNX_OUTPUT, DTYPE_F32, 2, graph->values[stack->out].shape.of);
