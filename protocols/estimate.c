@@ -12,6 +12,7 @@
 #include "protocols/stats/distribution.h"
 #include "protocols/stats/mean_interval.h"
 #include "protocols/stats/order.h"
+#include "protocols/stats/succession.h"
 #include "protocols/steady_state.h"
 
 /* A trial while it is analysed; `used` points into the caller's samples. */
@@ -638,6 +639,31 @@ static double estimate_between(const double *logs, size_t count, double confiden
     return sd;
 }
 
+/*
+ * What the order of the trials' `logs` adds to the interval between them: the trend or the likeness
+ * of neighbours that is seen, as findings, and a verdict where the margin is exceeded by it.
+ */
+static void admit_succession(struct estimate *e, const double *logs, size_t count, double margin,
+                             struct estimate_interval *ret)
+{
+    const struct succession s = succession_find(logs, count);
+    const double half = log(ret->hi / ret->value), wider = succession_half_width(&s, half);
+
+    e->unseen = s.tested && ret->has_interval ? expm1(succession_unseen(&s, half)) : 0;
+    if (s.trend)
+        finding_add(&e->findings, FINDING_TREND_OF_TRIALS, 0, NULL,
+                    (double[]){expm1(s.change), s.p_trend});
+    if (s.serial)
+        finding_add(&e->findings, FINDING_SERIAL_TRIALS, 0, NULL,
+                    (double[]){s.correlation, s.p_serial});
+    if (!(s.trend || s.serial) || !ret->has_interval)
+        return;
+    ret->lo = fmin(ret->lo, ret->value * exp(-wider));
+    ret->hi = fmax(ret->hi, ret->value * exp(wider));
+    if (s.certain && expm1(wider) > margin && estimate_verdict_is_steady(e->verdict))
+        e->verdict = ESTIMATE_UNDETERMINED;
+}
+
 /* Interval between trials; variance split; trials that would be enough. `logs`: trial_count. */
 static void combine_trials(struct estimate *e, const struct estimate_part *parts,
                            const struct estimate_options *options, double *logs,
@@ -668,6 +694,7 @@ static void combine_trials(struct estimate *e, const struct estimate_part *parts
     sd = estimate_between(logs, with, options->confidence, estimate_tick(parts, e->trial_count),
                           ret);
     e->variance.process = fmax(sd * sd - noise / r, 0);
+    admit_succession(e, logs, with, options->margin, ret);
     ret->lo *= exp(-remainder / r);
     ret->hi *= exp(remainder / r);
     needed = trials_needed(sd, r - 1, log1p(options->margin), options->confidence,
@@ -725,7 +752,7 @@ void estimate_set_metric(struct estimate *e, enum metric_id id,
     v->grade =
         metric_grade(v, estimate_is_steady(e),
                      e->verdict == ESTIMATE_INSUFFICIENT || e->verdict == ESTIMATE_UNDETERMINED,
-                     trials_that_count(e));
+                     trials_that_count(e), e->unseen);
 }
 
 enum status estimate_cell(const struct estimate_series *trials, size_t trial_count,

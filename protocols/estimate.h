@@ -26,9 +26,10 @@
  * 8: good tokens, intervals of good requests and tokens, energy of good work of servers. What is
  * said of servers alone has a version of its own since (SERVING_VERSION, `serving.version`).
  * 10: the clock's step divides the samples; a level that more than a tenth of the samples have is
- * no impulse; levels in any order; the tick of several trials is the least that one shows.
+ * no impulse; levels in any order; the tick of several trials is the least that one shows. 11: the
+ * order of the trials widens, and decides whether the cell is steady.
  */
-#define ESTIMATE_VERSION 10
+#define ESTIMATE_VERSION 11
 
 /*
  * X(constant, id, label, steady): one name of a verdict everywhere; the label differs in blanks and
@@ -139,6 +140,8 @@ struct estimate {
     double ess;     /* sum over trials */
     double step_ns; /* of the clock, per iteration; NAN: all samples of all trials are alike; 0: not
                        known. Not stored. */
+    double unseen;  /* how far the value may be off where the order of its trials matters but is not
+                       seen, as a share (succession_unseen); 0: not known. Not stored. */
     enum metric_id headline; /* what the cell is shown by */
     /* iteration_time: one trial: within it; several: between them (log scale). */
     struct metric_value metrics[METRIC_COUNT];
@@ -173,6 +176,10 @@ bool estimate_verdict_is_steady(enum estimate_verdict verdict);
  * non-stationary and bimodal that more than a fifth of the other trials have or exceed, so that one
  * odd trial in five or more is a finding and not the verdict; else undetermined where more than
  * half of them are; else a steady one by the same rule.
+ *
+ * The trials are in the order in which they were measured. Where their levels follow a trend, or
+ * neighbours are more alike than chance explains (stats/succession.h), the interval admits that,
+ * and a cell whose half-width exceeds the margin by it is undetermined and not steady.
  */
 enum status estimate_cell(const struct estimate_series *trials, size_t trial_count,
                           const struct estimate_options *options, struct estimate **ret,

@@ -113,6 +113,15 @@ enum finding_severity {
       "the interval assumes normally distributed levels of processes: {trials:n} trials may not "  \
       "show a second level that less than {share:%} of the processes have",                        \
       "run more trials")                                                                           \
+    X(TREND_OF_TRIALS, "trend_of_trials", WARNING, NUMBERS("change", "p"),                         \
+      "the level moved by {change:+%} from the first trial to the last, which chance explains in " \
+      "{p:%} of campaigns: the interval reaches both ends",                                        \
+      "find what moves (`assay show` has temperature, clocks and load of each trial), or compare " \
+      "in pairs, where it falls on both arms (`assay ab`)")                                        \
+    X(SERIAL_TRIALS, "serial_trials", WARNING, NUMBERS("correlation", "p"),                        \
+      "trials that follow each other are alike (correlation {correlation:g}), which chance "       \
+      "explains in {p:%} of campaigns: the interval is of this hour, and wider by that",           \
+      "measure again at another hour, or compare in pairs (`assay ab`)")                           \
     X(INCOMPLETE, "incomplete", WARNING, NUMBERS("trials", "planned"),                          \
       "preliminary: {trials:n} of {planned:n} planned trials; the others have not run, or failed", \
       "its attempts say why; only an interrupted campaign continues, with `assay run --resume`")                               \

@@ -61,9 +61,10 @@ double metric_half_width(const struct metric_value *value)
 }
 
 enum metric_grade metric_grade(const struct metric_value *value, bool steady, bool undecided,
-                               size_t trials)
+                               size_t trials, double unseen)
 {
-    double width = metric_half_width(value);
+    const double interval = metric_half_width(value);
+    const double width = interval < unseen ? unseen : interval;
 
     if (!value->has_value)
         return METRIC_GRADE_NONE;

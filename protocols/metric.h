@@ -159,10 +159,11 @@ void metric_unit(enum metric_id id, const char *item, bool integers, char ret[ME
  *   B  steady, at least 5 trials, at most 5 %
  *   C  steady or too few samples within trials to tell, at least 2 trials, at most 20 %
  *   D  not steady, wider, one trial, or without an interval: an indication, no result
- * tests/calibration measures how often a value is further off than its grade says.
+ * `unseen` is how far the value may be off where the order of its trials matters but is not seen,
+ * as a share (succession_unseen; 0: not known): a grade takes that to be a half-width, too.
  */
 enum metric_grade metric_grade(const struct metric_value *value, bool steady, bool undecided,
-                               size_t trials);
+                               size_t trials, double unseen);
 /* "A"; "" for NONE. */
 const char *metric_grade_name(enum metric_grade grade);
 /* "precise", "good", "rough", "indicative". */

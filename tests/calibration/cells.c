@@ -23,6 +23,27 @@ static double process_level(enum cell_levels levels, struct random *random)
     return random_next_normal(random);
 }
 
+/* Amplitude of the waves of a cell. */
+#define WAVE 0.02
+
+/* The log levels of a campaign's trials about the cell's, which is that of its start. */
+static void make_levels(const struct cell *cell, double spread, struct random *random, double *ret)
+{
+    const double phi = cell->neighbours;
+    const double phase = cell->waves > 0 ? random_next_unit(random) : 0;
+    double last = 0;
+
+    for (size_t t = 0; t < cell->trials; t++) {
+        const double own = process_level(cell->levels, random);
+        const double at = cell->trials > 1 ? (double)t / (double)(cell->trials - 1) : 0;
+
+        last = t == 0 ? own : phi * last + sqrt(1 - phi * phi) * own;
+        ret[t] = spread * last + log1p(cell->moves * at);
+        if (cell->waves > 0)
+            ret[t] += WAVE * sin(2 * acos(-1) * (cell->waves * at + phase));
+    }
+}
+
 static void look_at(const struct cell *cell, uint64_t seed, uint64_t index,
                     struct cell_outcome *ret)
 {
@@ -30,6 +51,7 @@ static void look_at(const struct cell *cell, uint64_t seed, uint64_t index,
 #pragma omp threadprivate(samples)
     struct estimate_options options = estimate_options_default();
     struct estimate_series trials[TRIALS_MAX];
+    double levels[TRIALS_MAX];
     const struct metric_value *mean;
     double spread = cell->spread, level = generator_window_mean(&cell->generator);
     struct random random;
@@ -40,9 +62,10 @@ static void look_at(const struct cell *cell, uint64_t seed, uint64_t index,
     random_init(&random, seed ^ 0x747269616c73u, index);
     if (cell->spread_high > 0)
         spread *= pow(cell->spread_high / cell->spread, random_next_unit(&random));
+    make_levels(cell, spread, &random, levels);
     for (t = 0; t < cell->trials; t++) {
         struct generator g = cell->generator;
-        double process = exp(spread * process_level(cell->levels, &random));
+        const double process = exp(levels[t]);
 
         if (t < cell->drifting) {
             g.kind = GENERATOR_DRIFT;
@@ -64,6 +87,9 @@ static void look_at(const struct cell *cell, uint64_t seed, uint64_t index,
     ret->verdict = e->verdict;
     ret->grade = mean->grade;
     ret->given = mean->has_interval;
+    for (k = 0; k < e->findings.count; k++)
+        ret->seen |= e->findings.items[k].code == FINDING_TREND_OF_TRIALS ||
+                     e->findings.items[k].code == FINDING_SERIAL_TRIALS;
     ret->covered = ret->given && mean->lo <= level && mean->hi >= level;
     ret->off = fabs(mean->value / level - 1);
     for (k = 0; k < options.percentile_count; k++) {
@@ -83,8 +109,14 @@ static void describe(const struct cell *cell, char *ret, size_t size)
 
     if (cell->spread_high > 0)
         used += snprintf(ret + used, size - (size_t)used, " to %.3g", 100 * cell->spread_high);
-    snprintf(ret + used, size - (size_t)used, " %%, n %zu, phi %.3g", cell->generator.count,
-             cell->generator.phi);
+    used += snprintf(ret + used, size - (size_t)used, " %%, n %zu, phi %.3g", cell->generator.count,
+                     cell->generator.phi);
+    if (cell->moves > 0)
+        used += snprintf(ret + used, size - (size_t)used, ", moves %.3g %%", 100 * cell->moves);
+    if (cell->neighbours > 0)
+        used += snprintf(ret + used, size - (size_t)used, ", neighbours %.3g", cell->neighbours);
+    if (cell->waves > 0)
+        snprintf(ret + used, size - (size_t)used, ", %.3g waves", cell->waves);
 }
 
 struct cells cells_run(const struct settings *settings, const struct cell *cell)

@@ -33,12 +33,17 @@ struct cell {
     size_t drifting;    /* so many of the trials drift by 5 % instead */
     bool percentiles;   /* are looked at; the generator is stationary or lognormal */
     enum cell_levels levels;
+    /* Of the campaign, from its first trial to its last: */
+    double moves;      /* the level grows by this share */
+    double neighbours; /* correlation of the processes' levels, which are normal then */
+    double waves;      /* > 0: a sine of 2 % over a campaign of so many periods, at any phase */
 };
 
 struct cell_outcome {
     enum estimate_verdict verdict;
     enum metric_grade grade;
     bool given, covered;
+    bool seen;  /* the order of the trials, as a finding */
     double off; /* the value's distance from the level, relative */
     bool percentile_given[CELL_PERCENTILES], percentile_covered[CELL_PERCENTILES];
 };

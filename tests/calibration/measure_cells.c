@@ -10,6 +10,8 @@
 #define COVERS 0.935
 /* Coverage of a grade over spreads of any size: an A loses some by selection at its limit. */
 #define GRADE_COVERS 0.93
+/* Of all cells of one spread: graded, and further off than the grade says. */
+#define WRONG 0.025
 
 static const struct generator flat = {
     .kind = GENERATOR_STATIONARY, .count = COUNT, .sd = 0.01, .phi = 0.5};
@@ -234,9 +236,9 @@ static void add_grades(const struct cells *x, const char *const whats[], double 
 
 /* Cells graded so or better whose value is further from the level than the grade says. */
 static void add_wrong(const struct cells *x, enum metric_grade grade, double limit,
-                      const char *what, struct table *table)
+                      const char *what, double high, struct table *table)
 {
-    struct row row = cells_row(x, what, NAN, 0.025);
+    struct row row = cells_row(x, what, NAN, high);
     size_t i;
 
     row.trials = x->series;
@@ -287,7 +289,8 @@ static void measure_grades(const struct settings *settings, struct table *table)
 
             x = cells_run(settings, &cell);
             add_grades(&x, same, NAN, table);
-            add_wrong(&x, METRIC_GRADE_A, 0.01, "grade A, and more than 1 % off the level", table);
+            add_wrong(&x, METRIC_GRADE_A, 0.01, "grade A, and more than 1 % off the level", WRONG,
+                      table);
             free(x.outcomes);
         }
     }
@@ -297,11 +300,61 @@ static void measure_grades(const struct settings *settings, struct table *table)
                 struct cell cell = {steady, trials[t], limits[g].limit * times[s], 0, 0};
 
                 x = cells_run(settings, &cell);
-                add_wrong(&x, limits[g].grade, limits[g].limit, limits[g].what, table);
+                add_wrong(&x, limits[g].grade, limits[g].limit, limits[g].what, WRONG, table);
                 free(x.outcomes);
             }
         }
     }
+}
+
+/* Cells with a finding about the order of their trials. */
+static void add_seen(const struct cells *x, double low, double high, struct table *table)
+{
+    struct row row = cells_row(x, "the order of trials: a finding", low, high);
+
+    row.trials = x->series;
+    for (size_t i = 0; i < x->series; i++)
+        row.hits += x->outcomes[i].seen;
+    table_add(table, &row);
+}
+
+/*
+ * Campaigns whose level moves, whose neighbouring trials are alike, or that have waves. The level
+ * is that of the start where it moves. From 5 to 10 trials, most likeness of neighbours cannot be
+ * told from none: coverage has a promise for independent trials alone, and a grade where processes
+ * differ by no more than half of a percent.
+ */
+static void measure_campaigns(const struct settings *settings, struct table *table)
+{
+    static const struct {
+        double moves, neighbours, waves;
+    } ways[] = {{0, 0, 0},   {0.03, 0, 0}, {0, 0.3, 0}, {0, 0.5, 0},
+                {0, 0.8, 0}, {0, 0, 0.5},  {0, 0, 1},   {0, 0, 2}};
+    static const size_t trials[] = {5, 8, 10};
+    static const double spreads[] = {0.002, 0.005, 0.01};
+    const struct generator steady = {.kind = GENERATOR_STATIONARY, .count = 12, .sd = 0.001};
+
+    for (size_t w = 0; w < sizeof(ways) / sizeof(ways[0]); w++)
+        for (size_t t = 0; t < 3; t++)
+            for (size_t s = 0; s < 3; s++) {
+                const struct cell cell = {.generator = steady,
+                                          .trials = trials[t],
+                                          .spread = spreads[s],
+                                          .moves = ways[w].moves,
+                                          .neighbours = ways[w].neighbours,
+                                          .waves = ways[w].waves};
+                struct cells x = cells_run(settings, &cell);
+                const bool plain = w == 0;
+
+                add_seen(&x, ways[w].moves > 0 && trials[t] > 5 && s < 2 ? 0.95 : NAN,
+                         plain ? 0.06 : NAN, table);
+                cells_add_coverage(&x, "the order of trials: interval covers the level", CELLS_ALL,
+                                   plain ? COVERS : NAN, table);
+                add_wrong(&x, METRIC_GRADE_A, 0.01,
+                          "the order of trials: grade A, and more than 1 % off",
+                          plain || s < (ways[w].waves > 0 ? 1 : 2) ? WRONG : NAN, table);
+                free(x.outcomes);
+            }
 }
 
 void measure_cells(const struct settings *settings, struct table *table)
@@ -315,6 +368,7 @@ void measure_cells(const struct settings *settings, struct table *table)
         {"percentiles between trials", measure_percentiles},
         {"marked", measure_marked},
         {"verdicts", measure_verdicts},
+        {"campaigns", measure_campaigns},
     };
     size_t i;
 

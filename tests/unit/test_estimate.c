@@ -73,7 +73,9 @@ TEST(one_trial)
 
 TEST(interval_lies_between_trials)
 {
-    /* Processes at 1.00, 1.01 ... 1.04 with no noise to speak of: t on 4 degrees of freedom. */
+    /* Processes at 1.00, 1.01 ... 1.04 with no noise to speak of, in an order that shows neither a
+       trend nor likeness of neighbours: t on 4 degrees of freedom. */
+    static const double places[] = {2, 0, 4, 1, 3};
     int64_t x[5][N];
     struct estimate_series series[5];
     struct estimate *e;
@@ -81,9 +83,9 @@ TEST(interval_lies_between_trials)
     size_t i;
 
     for (i = 0; i < 5; i++) {
-        fill(x[i], N, 1e6 * (1 + 0.01 * (double)i), 1e-4, 50 + i);
+        fill(x[i], N, 1e6 * (1 + 0.01 * places[i]), 1e-4, 50 + i);
         series[i] = (struct estimate_series){x[i], N, 0, 0};
-        mean += log1p(0.01 * (double)i) / 5;
+        mean += log1p(0.01 * places[i]) / 5;
     }
     for (i = 0; i < 5; i++)
         squares += (log1p(0.01 * (double)i) - mean) * (log1p(0.01 * (double)i) - mean);
@@ -98,6 +100,46 @@ TEST(interval_lies_between_trials)
     assert_int_equal(e->needed_trials, 26);
     assert_true(found(e, FINDING_IMPRECISE)->numbers[1] == 26);
     assert_int_equal(mean_of(e)->grade, METRIC_GRADE_B);
+    assert_null(found(e, FINDING_TREND_OF_TRIALS));
+    assert_null(found(e, FINDING_SERIAL_TRIALS));
+    estimate_destroy(e);
+}
+
+/* The same levels one after the other: the machine moved, and both ends are as true as the mean. */
+TEST(a_trend_of_trials_is_no_spread)
+{
+    int64_t x[5][N];
+    struct estimate_series series[5];
+    struct estimate *e;
+
+    for (size_t i = 0; i < 5; i++) {
+        fill(x[i], N, 1e6 * (1 + 0.01 * (double)i), 1e-4, 50 + i);
+        series[i] = (struct estimate_series){x[i], N, 0, 0};
+    }
+    e = estimate(series, 5);
+    assert_int_equal(e->verdict, ESTIMATE_UNDETERMINED);
+    assert_true(mean_of(e)->lo < 1.0e6 && mean_of(e)->hi > 1.04e6);
+    assert_int_equal(mean_of(e)->grade, METRIC_GRADE_C);
+    assert_true(fabs(found(e, FINDING_TREND_OF_TRIALS)->numbers[0] - 0.04) < 1e-3);
+    estimate_destroy(e);
+}
+
+/* So little that it is within the margin: the interval admits it, and the cell stays steady. */
+TEST(a_small_trend_of_trials_is_admitted)
+{
+    int64_t x[5][N];
+    struct estimate_series series[5];
+    struct estimate *e;
+
+    for (size_t i = 0; i < 5; i++) {
+        fill(x[i], N, 1e6 * (1 + 0.0005 * (double)i), 1e-5, 50 + i);
+        series[i] = (struct estimate_series){x[i], N, 0, 0};
+    }
+    e = estimate(series, 5);
+    assert_int_equal(e->verdict, ESTIMATE_STEADY);
+    assert_int_equal(mean_of(e)->grade, METRIC_GRADE_A);
+    assert_true(mean_of(e)->lo < 1.0e6 && mean_of(e)->hi > 1.002e6);
+    assert_non_null(found(e, FINDING_TREND_OF_TRIALS));
     estimate_destroy(e);
 }
 

@@ -219,21 +219,21 @@ TEST(units_and_grades)
 
     value.lo = 99.5;
     value.hi = 100.9;
-    assert_int_equal(metric_grade(&value, true, false, 5), METRIC_GRADE_A);
-    assert_int_equal(metric_grade(&value, true, false, 4), METRIC_GRADE_C);
-    assert_int_equal(metric_grade(&value, true, false, 1), METRIC_GRADE_D);
-    assert_int_equal(metric_grade(&value, false, true, 8), METRIC_GRADE_C);
-    assert_int_equal(metric_grade(&value, false, false, 8), METRIC_GRADE_D);
+    assert_int_equal(metric_grade(&value, true, false, 5, 0), METRIC_GRADE_A);
+    assert_int_equal(metric_grade(&value, true, false, 4, 0), METRIC_GRADE_C);
+    assert_int_equal(metric_grade(&value, true, false, 1, 0), METRIC_GRADE_D);
+    assert_int_equal(metric_grade(&value, false, true, 8, 0), METRIC_GRADE_C);
+    assert_int_equal(metric_grade(&value, false, false, 8, 0), METRIC_GRADE_D);
     value.hi = 104.9;
-    assert_int_equal(metric_grade(&value, true, false, 5), METRIC_GRADE_B);
+    assert_int_equal(metric_grade(&value, true, false, 5, 0), METRIC_GRADE_B);
     value.hi = 119;
-    assert_int_equal(metric_grade(&value, true, false, 5), METRIC_GRADE_C);
+    assert_int_equal(metric_grade(&value, true, false, 5, 0), METRIC_GRADE_C);
     value.hi = 121;
-    assert_int_equal(metric_grade(&value, true, false, 5), METRIC_GRADE_D);
+    assert_int_equal(metric_grade(&value, true, false, 5, 0), METRIC_GRADE_D);
     value.has_interval = false;
-    assert_int_equal(metric_grade(&value, true, false, 5), METRIC_GRADE_D);
+    assert_int_equal(metric_grade(&value, true, false, 5, 0), METRIC_GRADE_D);
     value.has_value = false;
-    assert_int_equal(metric_grade(&value, true, false, 5), METRIC_GRADE_NONE);
+    assert_int_equal(metric_grade(&value, true, false, 5, 0), METRIC_GRADE_NONE);
 }
 
 TEST(requests_that_take_days_are_no_remedy)

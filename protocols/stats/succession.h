@@ -1,0 +1,54 @@
+/*
+ * succession - whether a few values that were measured one after the other depend on their order.
+ *
+ * Levels of trials and differences of pairs are analysed as independent draws. A machine that warms
+ * up over a campaign, or has busy hours, makes them a trend or makes neighbours alike, and then
+ * their spread says too little about their mean. From 5 to 20 values a test sees only what is
+ * plain: README.md ("The order of trials") has its power and what it cannot see.
+ */
+#ifndef ASSAY_PROTOCOLS_STATS_SUCCESSION_H
+#define ASSAY_PROTOCOLS_STATS_SUCCESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Fewer values are not tested. */
+#define SUCCESSION_LEAST 5
+
+struct succession {
+    bool tested;        /* false: too few values, or all alike; the rest is 0 then */
+    double change;      /* of the fitted line, from the first value to the last */
+    double error;       /* its standard error, with count - 2 degrees of freedom */
+    double p_trend;     /* two-sided, by Student's t: no slope */
+    double p_serial;    /* one-sided, by von Neumann's ratio: neighbours are not more alike */
+    double correlation; /* of neighbours, corrected for its bias, in [0, 0.9] */
+    bool trend, serial; /* which of the two is seen: by chance in 3 and in 2 of 100 */
+    bool certain;       /* one of them is: by chance in fewer than 1 of 100 */
+};
+
+/*
+ * Tests `count` finite values in the order in which they were measured, at equal distances. The
+ * ratio of von Neumann (Annals of Mathematical Statistics 12 (1941), 367) has, for independent
+ * normal values, the mean 2 and the variance 4 (n - 2) / (n^2 - 1) about which a symmetric beta
+ * distribution between its ends 2 -+ 2 cos(pi / n) is fitted (L. C. Young, the same volume, 293);
+ * the correlation is corrected as by Marriott and Pope (Biometrika 41 (1954), 390).
+ */
+struct succession succession_find(const double *values, size_t count);
+
+/*
+ * The half-width of an interval of the mean, in the unit of the values, that admits what was seen:
+ * `half` under independence; wider by half of a trend's change, so that it reaches the levels at
+ * both ends; and by the square root of (1 + r) / (1 - r) for neighbours with the correlation r. The
+ * larger of both.
+ */
+double succession_half_width(const struct succession *succession, double half);
+
+/*
+ * How far the mean may be off where the order matters but is not seen, in the unit of the values:
+ * the larger of half of the fitted change with its standard error, and of `half` with the
+ * correlation that neighbours have. No interval, since it is too wide where values are independent;
+ * what calls a mean well known must stay below it. `half` where nothing was tested.
+ */
+double succession_unseen(const struct succession *succession, double half);
+
+#endif
