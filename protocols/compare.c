@@ -9,6 +9,8 @@
 #include "protocols/stats/autocovariance.h"
 #include "protocols/stats/clock_step.h"
 #include "protocols/stats/distribution.h"
+#include "protocols/stats/order.h"
+#include "protocols/stats/succession.h"
 
 static const char *const verdict_names[] = {"faster", "slower", "equivalent", "inconclusive"};
 
@@ -89,10 +91,21 @@ static struct estimate_interval interval(double mean, double half)
                                       .has_interval = true};
 }
 
+/* What an interval of a mean difference of logs admits beside its standard error. */
+struct beside {
+    double shift;   /* added to the half-width */
+    double stretch; /* of the standard error; 1: none */
+};
+
+static const struct beside nothing_beside = {0, 1};
+
 /* Fills intervals, p values and verdict from a mean log difference, its standard error and df. */
-static void decide(double mean, double error, const struct compare_options *o, struct comparison *r)
+static void decide(double mean, double standard_error, const struct beside *beside,
+                   const struct compare_options *o, struct comparison *r)
 {
-    double limit = log1p(o->margin), half, half_equivalence;
+    const double limit = log1p(o->margin), error = standard_error * beside->stretch;
+    const double least = fmax(fabs(mean) - beside->shift, 0), most = fabs(mean) + beside->shift;
+    double half, half_equivalence;
 
     r->ratio.value = r->equivalence.value = exp(mean);
     r->ratio.has_value = r->equivalence.has_value = true;
@@ -100,20 +113,70 @@ static void decide(double mean, double error, const struct compare_options *o, s
     r->verdict = COMPARE_INCONCLUSIVE;
     if (!(r->df > 0) || !isfinite(error))
         return;
-    half = student_quantile(0.5 + 0.5 * o->confidence, r->df) * error;
-    half_equivalence = student_quantile(o->confidence, r->df) * error;
+    half = student_quantile(0.5 + 0.5 * o->confidence, r->df) * error + beside->shift;
+    half_equivalence = student_quantile(o->confidence, r->df) * error + beside->shift;
     if (!isfinite(exp(half) * exp(fabs(mean))))
         return;
     r->ratio = interval(mean, half);
     r->equivalence = interval(mean, half_equivalence);
-    r->p_difference = 2 * student_cdf(-fabs(mean) / error, r->df);
-    r->p_equivalence = student_cdf((fabs(mean) - limit) / error, r->df);
-    r->p_worse = student_cdf((limit - mean) / error, r->df);
+    r->p_difference = 2 * student_cdf(-least / error, r->df);
+    r->p_equivalence = student_cdf((most - limit) / error, r->df);
+    r->p_worse = student_cdf((limit - mean + beside->shift) / error, r->df);
     r->differs = fabs(mean) > half;
     if (fabs(mean) + half_equivalence < limit)
         r->verdict = COMPARE_EQUIVALENT;
     else if (r->differs)
         r->verdict = mean < 0 ? COMPARE_FASTER : COMPARE_SLOWER;
+}
+
+/* ---- rounded values ---- */
+
+/* Smaller shares are no bias that anybody measures. */
+#define ROUNDING_LEAST 1e-6
+
+/* The least distance between two different ones of all values; 0 where they are alike. */
+static enum status step_of_values(const double *a, size_t count_a, const double *b, size_t count_b,
+                                  double *ret, struct error *err)
+{
+    const size_t count = count_a + count_b;
+    AUTO_FREE double *sorted = malloc(count * sizeof(*sorted));
+
+    if (!sorted)
+        return error_no_memory(err);
+    memcpy(sorted, a, count_a * sizeof(*sorted));
+    memcpy(sorted + count_a, b, count_b * sizeof(*sorted));
+    order_sort_real(sorted, count);
+    *ret = 0;
+    for (size_t i = 1; i < count; i++) {
+        const double distance = sorted[i] - sorted[i - 1];
+
+        if (distance > 0 && (*ret == 0 || distance < *ret))
+            *ret = distance;
+    }
+    return STATUS_OK;
+}
+
+/* By which share of it the mean of values that are rounded to steps may be off. */
+static double rounding_of(const double *x, size_t count, double step)
+{
+    const double mean = series_mean(x, count);
+    double squares = 0, variance;
+
+    for (size_t i = 0; i < count; i++)
+        squares += (x[i] - mean) * (x[i] - mean);
+    variance = count > 1 ? fmax(squares / ((double)count - 1) - step * step / 12, 0) : 0;
+    return step > 0 ? 0.5 * step * exp(-2 * pow(acos(-1), 2) * variance / (step * step)) / mean : 0;
+}
+
+static enum status find_rounding(const double *a, size_t count_a, const double *b, size_t count_b,
+                                 double *ret, struct error *err)
+{
+    double step, share;
+
+    TRY(step_of_values(a, count_a, b, count_b, &step, err));
+    share = rounding_of(a, count_a, step) + rounding_of(b, count_b, step);
+    *ret = share < ROUNDING_LEAST ? 0 : share;
+    return STATUS_OK;
 }
 
 double comparison_chance_of_signs(double count)
@@ -191,36 +254,58 @@ static uint64_t needed_to_decide(double mean, double sd, size_t count,
     return paired_needed(sd, fmax(seen, limit - seen), o->confidence, o->power);
 }
 
+/* What the order of the pairs, and rounding, add to the interval of their mean difference. */
+static struct beside beside_pairs(const double *differences, size_t count, struct comparison *r)
+{
+    const struct succession s = succession_find(differences, count);
+    struct beside ret = {.shift = r->rounding, .stretch = 1};
+
+    if (!s.certain)
+        return ret;
+    if (s.trend) {
+        r->order_change = expm1(s.change);
+        ret.shift += 0.5 * fabs(s.change);
+    }
+    if (s.serial) {
+        r->order_correlation = s.correlation;
+        ret.stretch = succession_half_width(
+            &(struct succession){.serial = true, .correlation = s.correlation}, 1);
+    }
+    return ret;
+}
+
 enum status paired_analyze(const double *a, const double *b, size_t count,
                            const struct compare_options *options, struct comparison *ret,
                            struct error *err)
 {
     struct comparison r = {.paired = true, .count_a = count, .count_b = count};
-    enum status status = check_options(options, err);
-    double n = (double)count, mean = 0, squares = 0;
-    size_t i;
+    AUTO_FREE double *differences = malloc((count + 1) * sizeof(*differences));
+    const double n = (double)count;
+    double mean = 0, squares = 0;
+    struct beside beside;
 
-    if (!status)
-        status = check(a, count, "a", err);
-    if (!status)
-        status = check(b, count, "b", err);
-    if (status)
-        return status;
-    for (i = 0; i < count; i++)
-        mean += (log(b[i]) - log(a[i])) / n;
-    for (i = 0; i < count; i++) {
-        double d = log(b[i]) - log(a[i]) - mean;
-
-        squares += d * d;
+    TRY(check_options(options, err));
+    TRY(check(a, count, "a", err));
+    TRY(check(b, count, "b", err));
+    if (!differences)
+        return error_no_memory(err);
+    TRY(find_rounding(a, count, b, count, &r.rounding, err));
+    for (size_t i = 0; i < count; i++) {
+        differences[i] = log(b[i]) - log(a[i]);
+        mean += differences[i] / n;
     }
+    for (size_t i = 0; i < count; i++)
+        squares += (differences[i] - mean) * (differences[i] - mean);
     r.confidence = options->confidence;
     r.margin = options->margin;
     r.df = n - 1;
     r.sd = count > 1 ? sqrt(squares / r.df) : NAN;
-    if (r.sd < COMPARE_NO_SPREAD)
+    if (r.sd < COMPARE_NO_SPREAD) {
         decide_alike(mean, comparison_chance_of_signs(n), options, &r);
-    else
-        decide(mean, count > 1 ? r.sd / sqrt(n) : NAN, options, &r);
+    } else {
+        beside = beside_pairs(differences, count, &r);
+        decide(mean, count > 1 ? r.sd / sqrt(n) : NAN, &beside, options, &r);
+    }
     if (r.verdict == COMPARE_INCONCLUSIVE)
         r.needed_pairs = r.no_spread ? needed_alike(mean, true, options)
                                      : needed_to_decide(mean, r.sd, count, options);
@@ -267,10 +352,11 @@ enum status unpaired_analyze(const double *a, size_t count_a, const double *b, s
                    : (double)(count_a + count_b) - 2;
     if (count_a < 2 || count_b < 2)
         r.df = 0;
+    TRY(find_rounding(a, count_a, b, count_b, &r.rounding, err));
     if (r.sd < COMPARE_NO_SPREAD)
         decide_alike(mean_b - mean_a, chance_of_orders(count_a, count_b), options, &r);
     else
-        decide(mean_b - mean_a, sqrt(sum), options, &r);
+        decide(mean_b - mean_a, sqrt(sum), &(struct beside){r.rounding, 1}, options, &r);
     if (r.verdict == COMPARE_INCONCLUSIVE)
         r.needed_pairs = r.no_spread
                              ? needed_alike(mean_b - mean_a, false, options)
@@ -309,7 +395,7 @@ enum status intervals_analyze(const struct estimate_interval *a, const struct es
     r.df = normal;
     r.sd = hypot(error_a, error_b);
     if (r.sd > 0)
-        decide(log(b->value) - log(a->value), r.sd, options, &r);
+        decide(log(b->value) - log(a->value), r.sd, &nothing_beside, options, &r);
     else
         return error_set(err, STATUS_INVALID, "both are alike to the last digit: no comparison");
     *ret = r;
@@ -438,6 +524,23 @@ static bool is_alone(const void *record)
     return ((const struct comparison *)record)->family == 0;
 }
 
+static bool is_not_rounded(const void *record)
+{
+    const struct comparison *c = record;
+
+    return c->rounding == 0 || c->no_spread;
+}
+
+static bool has_no_trend(const void *record)
+{
+    return ((const struct comparison *)record)->order_change == 0;
+}
+
+static bool is_not_serial(const void *record)
+{
+    return ((const struct comparison *)record)->order_correlation == 0;
+}
+
 static json_t *version_to_json(const void *at)
 {
     (void)at;
@@ -480,6 +583,12 @@ static const struct member comparison_members[] = {
     M(REAL, p_equivalence),
     AS(REAL, "sd_log", sd),
     M(BOOLEAN, no_spread, .flags = MEMBER_OPTIONAL),
+    M(FINITE, rounding, .flags = MEMBER_OPTIONAL, .absent = is_not_rounded,
+      .help = "by which share rounding of the values may move the ratio"),
+    M(FINITE, order_change, .flags = MEMBER_OPTIONAL, .absent = has_no_trend,
+      .help = "of the ratio from the first pair to the last, as a share"),
+    M(FINITE, order_correlation, .flags = MEMBER_OPTIONAL, .absent = is_not_serial,
+      .help = "of the differences of pairs that follow each other"),
     M(COUNT, family, .flags = MEMBER_OPTIONAL),
     M(NAME, verdict_alone, OF_FAMILY, .names = MEMBER_NAMES(verdict_names)),
     M(REAL, p_worse, OF_FAMILY),

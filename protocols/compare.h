@@ -91,7 +91,11 @@ struct comparison {
     double p_worse;       /* one-sided, of b being slower by no more than the margin; likewise */
     bool no_spread;       /* all differences are alike: decided by signs (or orders), not by t */
     bool differs;         /* the interval of the ratio excludes 1 */
-    size_t family;        /* comparisons that were judged together; 0: it was judged alone */
+    /* What the interval admits beside the spread: by which share rounded values may move the ratio;
+       paired, how the ratio changed from the first pair to the last, as a share, and how alike the
+       differences of pairs that follow each other are, where that is seen. 0: none. */
+    double rounding, order_change, order_correlation;
+    size_t family; /* comparisons that were judged together; 0: it was judged alone */
     /* Where family > 0: the verdict without the others; adjusted by Holm; by Benjamini, Hochberg.
      */
     enum compare_verdict verdict_alone;
@@ -128,7 +132,15 @@ bool comparison_append_needed(const struct comparison *comparison, struct text *
 /*
  * Paired: a[k] and b[k] were measured side by side (by protocol: both in fresh processes, in random
  * order). t on count - 1. One pair gives a ratio without interval and is inconclusive. INVALID for
- * values that are not finite and positive, or for options out of range.
+ * values that are not finite and positive, or for options out of range; NO_MEMORY.
+ *
+ * The pairs are in the order in which they were measured: a trend of their ratio, or likeness of
+ * neighbours, widens the interval where it is certain (stats/succession.h). Values that are rounded
+ * in steps q about as wide as their spread sd, or wider, have means that are off by up to q/2
+ * exp(-2 pi^2 sd^2 / q^2) (the first term of Widrow and Kollar, "Quantization Noise" (2008), 5.4,
+ * for normal values; q/2 without any spread): the interval admits that of both arms. The step is
+ * the least distance between two different values; where they are not rounded, that is far less
+ * than their spread.
  */
 enum status paired_analyze(const double *a, const double *b, size_t count,
                            const struct compare_options *options, struct comparison *ret,
@@ -136,7 +148,8 @@ enum status paired_analyze(const double *a, const double *b, size_t count,
 
 /*
  * Unpaired: trial estimates of two stored results; Welch's t (Biometrika 34 (1947)) on their logs.
- * Drift between the two is not controlled, and views of it must say so. Errors as above.
+ * Drift between the two is not controlled, and views of it must say so. Errors and rounding as
+ * above.
  */
 enum status unpaired_analyze(const double *a, size_t count_a, const double *b, size_t count_b,
                              const struct compare_options *options, struct comparison *ret,

@@ -249,6 +249,22 @@ void comparison_basis(struct doc *doc, const struct comparison *numbers)
         doc_say(doc, NULL, "the difference is real, and smaller than the margin");
     if (numbers->no_spread)
         doc_say(doc, NULL, "%s", comparison_alike_words(numbers));
+    else if (numbers->rounding > 0)
+        doc_say(doc, NULL,
+                "the values are rounded in steps as wide as their spread: the interval is wider by "
+                "%.2g %%",
+                100 * numbers->rounding);
+    if (numbers->order_change != 0)
+        doc_say(doc, NULL,
+                "the ratio moved by %+.2g %% from the first pair to the last: the interval reaches "
+                "both ends",
+                100 * numbers->order_change);
+    if (numbers->order_correlation != 0)
+        doc_say(
+            doc, NULL,
+            "pairs that follow each other are alike (correlation %.2g): the interval is of this "
+            "hour, and wider by that",
+            numbers->order_correlation);
     if (numbers->family > 1) {
         doc_add(doc, "judged in a family of %zu: ", numbers->family);
         comparison_family_words(&doc->block, numbers);

@@ -157,62 +157,118 @@ static void say_comparison(struct text *out, const char *name, const char *a,
                            const struct comparison *numbers, const char *caveat);
 static json_t *comparison_json(const char *name, const struct comparison *comparison);
 
-/* Every other series against the one that --baseline names. */
+/* Series against a baseline, as far as they can be compared. */
+struct baseline {
+    const struct csv_samples *samples;
+    struct estimate *const *estimates;
+    size_t place; /* of the baseline among the series */
+    struct comparison *comparisons;
+    enum unpaired_basis *bases;
+    size_t *places; /* of the series that each comparison is of */
+    size_t count;
+};
+
+static void baseline_finish(struct baseline *baseline)
+{
+    free(baseline->comparisons);
+    free(baseline->bases);
+    free(baseline->places);
+}
+
+static bool has_interval(const struct estimate *estimate)
+{
+    return estimate->metrics[METRIC_ITERATION_TIME].has_interval;
+}
+
+/* Compares one series; where that cannot be done, says why and goes on. NO_MEMORY. */
+static enum status compare_one(struct baseline *x, size_t place,
+                               const struct compare_options *options, struct error *err)
+{
+    const char *name = x->samples->series[place].name;
+    struct error why = ERROR_INIT;
+    enum status status;
+
+    if (!has_interval(x->estimates[place])) {
+        log_warning("%s is not compared: its samples allow no interval of its mean", name);
+        return STATUS_OK;
+    }
+    status = unpaired_compare(x->estimates[x->place], x->estimates[place], options,
+                              &x->comparisons[x->count], &x->bases[x->count], &why);
+    if (status == STATUS_NO_MEMORY)
+        return error_no_memory(err);
+    if (status == STATUS_OK)
+        x->places[x->count++] = place;
+    else
+        log_warning("%s is not compared with %s: %s", name, x->samples->series[x->place].name,
+                    why.message);
+    return STATUS_OK;
+}
+
+/* Every other series against the one that is named. INVALID where none can be compared with it. */
+static enum status compare_all(struct baseline *x, const char *name,
+                               const struct compare_options *options, struct error *err)
+{
+    const size_t series = x->samples->series_count;
+
+    while (x->place < series && strcmp(x->samples->series[x->place].name, name) != 0)
+        x->place++;
+    if (x->place == series)
+        return no_baseline(x->samples, name, err);
+    if (!has_interval(x->estimates[x->place]))
+        return error_set(
+            err, STATUS_INVALID,
+            "--baseline %s: its samples allow no interval of its mean, so that nothing "
+            "can be compared with it; measure longer, or run more trials",
+            name);
+    x->comparisons = calloc(series, sizeof(*x->comparisons));
+    x->bases = calloc(series, sizeof(*x->bases));
+    x->places = calloc(series, sizeof(*x->places));
+    if (!x->comparisons || !x->bases || !x->places)
+        return error_no_memory(err);
+    for (size_t i = 0; i < series; i++)
+        if (i != x->place)
+            TRY(compare_one(x, i, options, err));
+    if (x->count == 0)
+        return error_set(err, STATUS_INVALID,
+                         "--baseline %s: no other series can be compared with it; measure longer, "
+                         "or run more trials",
+                         name);
+    return comparison_family(x->comparisons, x->count, err);
+}
+
+static json_t *baseline_json(const struct baseline *x, size_t index)
+{
+    json_t *object =
+        comparison_json(x->samples->series[x->places[index]].name, &x->comparisons[index]);
+
+    if (!object)
+        return NULL;
+    json_object_set_new(object, "baseline", printable_or_null(x->samples->series[x->place].name));
+    json_object_set_new(
+        object, "basis",
+        json_string(x->bases[index] == UNPAIRED_TRIALS ? "trials" : "within_one_trial"));
+    json_object_set_new(object, "note", json_string(unpaired_caveat(x->bases[index])));
+    return object;
+}
+
 static enum status compare_unpaired(const struct command_line *line,
                                     const struct csv_samples *samples,
                                     struct estimate *const *estimates,
                                     const struct compare_options *options, struct text *out,
                                     struct error *err)
 {
-    const char *baseline = command_value(line, KEY_BASELINE);
-    struct comparison *comparisons;
-    enum unpaired_basis *bases;
-    enum status status = STATUS_OK;
-    size_t a = 0, count = 0;
+    const char *name = command_value(line, KEY_BASELINE);
+    CLEANUP(baseline_finish) struct baseline x = {.samples = samples, .estimates = estimates};
 
-    while (a < samples->series_count && strcmp(samples->series[a].name, baseline) != 0)
-        a++;
-    if (a == samples->series_count)
-        return no_baseline(samples, baseline, err);
-    comparisons = calloc(samples->series_count, sizeof(*comparisons));
-    bases = calloc(samples->series_count, sizeof(*bases));
-    if (!comparisons || !bases)
-        status = error_no_memory(err);
-    for (size_t b = 0; b < samples->series_count && status == STATUS_OK; b++) {
-        struct error why = ERROR_INIT;
-
-        if (b == a)
-            continue;
-        status = unpaired_compare(estimates[a], estimates[b], options, &comparisons[count],
-                                  &bases[count], &why);
-        if (status != STATUS_OK)
-            error_set(err, status, "%s against %s: %s", samples->series[b].name, baseline,
-                      why.message);
-        count++;
+    TRY(compare_all(&x, name, options, err));
+    for (size_t i = 0; i < x.count; i++) {
+        if (command_has(line, KEY_JSON))
+            TRY(output_row(baseline_json(&x, i), err));
+        else
+            say_comparison(out, samples->series[x.places[i]].name, name, &x.comparisons[i],
+                           unpaired_caveat(x.bases[i]));
     }
-    if (status == STATUS_OK)
-        status = comparison_family(comparisons, count, err);
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-        const char *name = samples->series[i < a ? i : i + 1].name;
-
-        if (command_has(line, KEY_JSON)) {
-            json_t *object = comparison_json(name, &comparisons[i]);
-
-            if (object) {
-                json_object_set_new(object, "baseline", printable_or_null(baseline));
-                json_object_set_new(
-                    object, "basis",
-                    json_string(bases[i] == UNPAIRED_TRIALS ? "trials" : "within_one_trial"));
-                json_object_set_new(object, "note", json_string(unpaired_caveat(bases[i])));
-            }
-            status = output_row(object, err);
-        } else {
-            say_comparison(out, name, baseline, &comparisons[i], unpaired_caveat(bases[i]));
-        }
-    }
-    free(comparisons);
-    free(bases);
-    return status;
+    return STATUS_OK;
 }
 
 static enum status analyze_samples(const struct command_line *line, FILE *file, const char *origin,

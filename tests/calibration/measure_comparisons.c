@@ -8,6 +8,8 @@
 #include "protocols/compare.h"
 
 #define PAIRS_MAX 64
+/* What values are rounded to, where they are. */
+#define STEP_NS 10000
 
 /*
  * A campaign of K pairs: log estimates of fresh processes with sd `spread`, b slower by `effect`
@@ -16,14 +18,18 @@
 struct campaign {
     size_t pairs;
     double spread, effect, drift;
-    bool interleaved; /* else all of a, then all of b */
+    bool interleaved;  /* else all of a, then all of b */
+    double neighbours; /* correlation of the ratios of pairs that follow each other */
+    double step;       /* the values are rounded to multiples of it, a share of a */
 };
 
-enum measured { DIFFERS, EQUIVALENT, DECIDED };
+enum measured { DIFFERS, EQUIVALENT, DECIDED, COVERS };
 
 static void simulate(const struct campaign *c, struct random *random, double *a, double *b)
 {
+    const double place = c->step > 0 ? c->step * random_next_unit(random) : 0;
     size_t k, runs = 2 * c->pairs;
+    double ratio = 0;
 
     for (k = 0; k < c->pairs; k++) {
         bool b_first = random_next(random) >> 63;
@@ -33,6 +39,15 @@ static void simulate(const struct campaign *c, struct random *random, double *a,
 
         a[k] = exp(c->spread * random_next_normal(random) + step * (double)slot_a);
         b[k] = exp(c->spread * random_next_normal(random) + step * (double)slot_b + c->effect);
+        if (c->neighbours > 0) {
+            ratio = c->neighbours * ratio + (k == 0 ? 1 : sqrt(1 - c->neighbours * c->neighbours)) *
+                                                sqrt(2) * c->spread * random_next_normal(random);
+            b[k] = a[k] * exp(ratio + c->effect);
+        }
+        if (c->step > 0) {
+            a[k] = STEP_NS * round(a[k] * (1 + place) / c->step);
+            b[k] = STEP_NS * round(b[k] * (1 + place) / c->step);
+        }
     }
 }
 
@@ -49,6 +64,10 @@ static void add(const struct settings *settings, const struct campaign *c, uint6
     row.series = row.trials = settings->pairs;
     snprintf(row.where, sizeof(row.where), "K %zu, sd %.3g %%, effect %.3g %%, drift %.3g %%",
              c->pairs, 100 * c->spread, 100 * expm1(c->effect), 100 * c->drift);
+    if (c->neighbours > 0 || c->step > 0)
+        snprintf(row.where + strlen(row.where), sizeof(row.where) - strlen(row.where),
+                 c->step > 0 ? ", steps of %.3g %%" : ", neighbours %.3g",
+                 c->step > 0 ? 100 * c->step : c->neighbours);
     snprintf(key, sizeof(key), "%zu comparisons, %s, number %llu, measured %d%s", settings->pairs,
              row.where, (unsigned long long)number, (int)measured, unpaired ? ", unpaired" : "");
     if (parts_take(settings->parts, key, &hits, sizeof(hits)))
@@ -68,10 +87,15 @@ static void add(const struct settings *settings, const struct campaign *c, uint6
             fputs("calibration: a comparison failed\n", stderr);
             exit(2);
         }
+        if (c->step > 0)
+            comparison_round(&comparison, a[0], STEP_NS, STEP_NS);
         if (measured == DIFFERS)
             hits += comparison.differs;
         else if (measured == EQUIVALENT)
             hits += comparison.verdict == COMPARE_EQUIVALENT;
+        else if (measured == COVERS)
+            hits += comparison.ratio.has_interval && log(comparison.ratio.lo) <= c->effect &&
+                    log(comparison.ratio.hi) >= c->effect;
         else
             hits += comparison.verdict == COMPARE_FASTER || comparison.verdict == COMPARE_SLOWER;
     }
@@ -79,6 +103,27 @@ static void add(const struct settings *settings, const struct campaign *c, uint6
         parts_keep(settings->parts, key, &hits, sizeof(hits));
     row.hits = hits;
     table_add(table, &row);
+}
+
+/* Pairs whose ratios are alike where they follow each other, and pairs of rounded values. */
+static void measure_order(const struct settings *settings, uint64_t *number, struct table *table)
+{
+    static const double spreads[] = {0.0005, 0.002, 0.005};
+
+    for (size_t pairs = 6; pairs <= 20; pairs += 7) {
+        struct campaign c = {pairs, 0.005, 0, 0, true, .neighbours = 0.5};
+
+        add(settings, &c, ++*number, false, DIFFERS, "A/A, ratios alike: false differences", NAN,
+            NAN, table);
+    }
+    for (size_t s = 0; s < 3; s++) {
+        struct campaign c = {10, spreads[s], log1p(0.014), 0, true, .step = 0.01};
+
+        add(settings, &c, ++*number, false, EQUIVALENT, "rounded, 1.4 % apart: called equivalent",
+            NAN, 0.05, table);
+        add(settings, &c, ++*number, false, COVERS, "rounded, 1.4 % apart: interval covers", 0.935,
+            NAN, table);
+    }
 }
 
 void measure_comparisons(const struct settings *settings, struct table *table)
@@ -131,5 +176,6 @@ void measure_comparisons(const struct settings *settings, struct table *table)
         add(settings, &c, ++number, false, EQUIVALENT, "equivalent within 1 %", i == 0 ? 0.97 : NAN,
             i == 0 ? NAN : 0.055, table);
     }
+    measure_order(settings, &number, table);
     measure_families(settings, table);
 }

@@ -156,14 +156,30 @@ class Analyze(CliTest):
         # With one trial each there is no spread between processes, which is reported.
         one = self.samples({"old": [values(1.0)], "new": [values(0.9)], "many": [values(1.0), values(1.0)]})
         call = self.assay("analyze", one, "--baseline", "old")
-        self.assertEqual(call.status, 2)
-        self.assertIn("many against old", call.err)
+        self.assertEqual(call.status, 0, call.err)
+        self.assertIn("many is not compared with old: 1 and 2 of their trials have a mean", call.err)
+        self.assertIn("new is faster than old", call.out)
+        self.assertNotIn("many is", call.out)
         one = self.samples({"old": [values(1.0)], "new": [values(0.9)]})
         call = self.assay("analyze", one, "--baseline", "old")
         self.assertEqual(call.status, 0, call.err)
         self.assertIn("new is faster than old", call.out)
         self.assertIn("what differs between processes", call.out)
         self.assertEqual(self.assay("analyze", one, "--baseline", "older").status, 2)
+
+    def test_some_series_cannot_be_compared(self):
+        """Too short for an interval: it is named, and the others are compared; as the baseline it is an error."""
+        generator = random.Random(4)
+        def values(count, ratio):
+            return [int(1e6 * ratio * (1 + generator.gauss(0, 0.01))) for _ in range(count)]
+        path = self.samples({"old": [values(300, 1)], "short": [values(4, 1)], "new": [values(300, 0.9)]})
+        call = self.assay("analyze", path, "--baseline", "old", "--json")
+        self.assertEqual(call.status, 0, call.err)
+        self.assertEqual([r["series"] for r in call.json() if "baseline" in r], ["new"])
+        self.assertIn("short is not compared: its samples allow no interval", call.err)
+        call = self.assay("analyze", path, "--baseline", "short")
+        self.assertEqual(call.status, 2)
+        self.assertIn("--baseline short: its samples allow no interval", call.err)
 
     def test_hyperfine(self):
         folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "hyperfine")

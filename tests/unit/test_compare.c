@@ -160,6 +160,42 @@ static struct comparison alike(double shift, size_t n, bool is_paired)
     return c;
 }
 
+/* Values in steps of 1 %, 1.4 % apart: nearly all pairs say 1 %, and none of them knows better. */
+TEST(rounded_values_are_known_to_their_step)
+{
+    double a[10], b[10];
+    struct comparison c;
+
+    for (size_t i = 0; i < 10; i++) {
+        a[i] = 100;
+        b[i] = i == 4 ? 102 : 101;
+    }
+    assert_int_equal(paired_analyze(a, b, 10, &defaults, &c, NULL), STATUS_OK);
+    assert_true(c.rounding > 0.007 && c.rounding < 0.01);
+    assert_true(c.ratio.lo < 1.005 && c.ratio.hi > 1.014);
+    assert_int_not_equal(c.verdict, COMPARE_EQUIVALENT);
+    assert_int_equal(unpaired_analyze(a, 10, b, 10, &defaults, &c, NULL), STATUS_OK);
+    assert_true(c.ratio.hi > 1.014);
+    assert_true(paired(0.02, 0.005, 10).rounding == 0);
+}
+
+/* The ratio grows from pair to pair: both ends are in the interval, and no difference is shown. */
+TEST(a_trend_of_pairs_is_admitted)
+{
+    double a[8], b[8];
+    struct comparison c;
+
+    for (size_t i = 0; i < 8; i++) {
+        a[i] = 1e6 + 137 * (double)i;
+        b[i] = a[i] * exp(0.004 * (double)i + (i % 2 ? 1e-4 : -1e-4));
+    }
+    assert_int_equal(paired_analyze(a, b, 8, &defaults, &c, NULL), STATUS_OK);
+    assert_true(fabs(c.order_change - expm1(0.028)) < 1e-3);
+    assert_true(c.ratio.lo < 1 && c.ratio.hi > exp(0.028));
+    assert_false(c.differs);
+    assert_true(paired(0.02, 0.005, 10).order_change == 0);
+}
+
 /* p = 2^(1 - n) of n alike signs, 2 / C(2n, n) of two groups apart; at 5 %, 10 % for a margin. */
 TEST(without_spread_few_decide_nothing)
 {
