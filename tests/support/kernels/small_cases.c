@@ -75,17 +75,23 @@ static bool same_work(const struct workload *a, const struct workload *b)
     return same;
 }
 
+/* `kind` is NULL in the result where the kernels are a framework's. */
 static enum status load_small(const struct catalog_entry *entry, struct workload *ret,
                               struct error *err)
 {
     struct workload whole;
     enum status status = workload_parse(entry->name, entry->yaml, entry->length, &whole, err);
+    bool ours;
     json_t *small;
 
     if (status != STATUS_OK)
         return status;
-    small = json_deep_copy(whole.json);
+    ours = !whole.kind->needs_framework;
+    small = ours ? json_deep_copy(whole.json) : NULL;
     workload_finish(&whole);
+    *ret = (struct workload){0};
+    if (!ours)
+        return STATUS_OK;
     if (small == NULL)
         return error_set(err, STATUS_NO_MEMORY, "out of memory");
     shrink(small);
@@ -94,15 +100,17 @@ static enum status load_small(const struct catalog_entry *entry, struct workload
     return status;
 }
 
-/* What kernels depend on: not a workload's name, nor its tolerances. */
+/* What kernels depend on: not a workload's name, its tolerances, or what requests a server gets. */
 static json_t *kernels_of(const struct workload *workload)
 {
     static const char *const others[] = {"workload", "version",  "description", "precisions",
-                                         "batches",  "scenario", "optimizer",   "verify"};
+                                         "batches",  "scenario", "optimizer",   "verify",
+                                         "load",     "batching", "slo"};
     json_t *json = json_deep_copy(workload->json);
 
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
         json_object_del(json, others[i]);
+    json_object_del(json_object_get(json, "generation"), "blocks");
     return json;
 }
 
@@ -141,6 +149,8 @@ enum status small_cases_init(struct small_cases *ret, struct error *err)
         status = load_small(&entries[i], workload, err);
         if (status != STATUS_OK)
             break;
+        if (!workload->kind)
+            continue;
         for (size_t k = 0; k < cases.workload_count && !known; k++)
             known = same_work(workload, &cases.workloads[k]);
         if (known) {
