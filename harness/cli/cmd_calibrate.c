@@ -9,6 +9,7 @@
 #include "harness/cli/pair_request.h"
 #include "harness/cli/signing.h"
 #include "harness/cli/with_store.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 #include "harness/core/log.h"
 #include "harness/runner/campaign.h"
@@ -85,21 +86,15 @@ static enum status check_all(const struct command_line *line, struct error *err)
 {
     size_t count;
     const char *const *workloads = workloads_of(line, &count);
-    enum status status = STATUS_OK;
 
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-        struct pair_request request;
-        struct plan plan;
+    for (size_t i = 0; i < count; i++) {
+        CLEANUP(pair_request_finish) struct pair_request request = {0};
+        CLEANUP(plan_finish) struct plan plan = {0};
 
-        status = pair_request_read(line, &workloads[i], 1, &request, err);
-        if (status != STATUS_OK)
-            break;
-        status = plan_once(&request, workloads[i], &plan, err);
-        if (status == STATUS_OK)
-            plan_finish(&plan);
-        pair_request_finish(&request);
+        TRY(pair_request_read(line, &workloads[i], 1, &request, err));
+        TRY(plan_once(&request, workloads[i], &plan, err));
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* One comparison of a workload with itself. */
@@ -108,41 +103,21 @@ static enum status compare_once(const struct command_line *line, struct store *s
                                 bool *ret_interrupted, struct error *err)
 {
     struct campaign_options options = {.wake_fd = wake_fd, .quiet = command_has(line, KEY_QUIET)};
+    CLEANUP(stored_comparison_finish) struct stored_comparison comparison = {0};
+    CLEANUP(pair_request_finish) struct pair_request request = {0};
+    CLEANUP(campaign_finish) struct campaign campaign = {0};
+    CLEANUP(plan_finish) struct plan plan = {0};
     struct campaign_summary summary = {0};
-    struct signing signing;
-    struct pair_request request;
-    struct stored_comparison comparison;
-    struct campaign campaign;
-    struct plan plan;
-    enum status status = pair_request_read(line, &workload, 1, &request, err);
 
-    if (status != STATUS_OK)
-        return status;
-    status = plan_once(&request, workload, &plan, err);
-    if (status == STATUS_OK) {
-        status = campaign_create(store, &plan, line->text, &campaign, err);
-        plan_finish(&plan);
-    }
-    if (status == STATUS_OK) {
-        status = signing_open(NULL, &signing, err);
-        if (status == STATUS_OK) {
-            options.key = signing_key(&signing);
-            status = campaign_run(&campaign, &options, &summary, err);
-            signing_close(&signing);
-        }
-        *ret_interrupted = summary.interrupted;
-        if (status == STATUS_OK && !summary.interrupted)
-            status = stored_comparison_of_pairs(store, campaign.row, 0, &request.compare,
-                                                &comparison, err);
-        if (status == STATUS_OK && !summary.interrupted) {
-            status = calibration_add(calibration, workload, campaign.uid, &comparison,
-                                     &request.compare, err);
-            stored_comparison_finish(&comparison);
-        }
-        campaign_finish(&campaign);
-    }
-    pair_request_finish(&request);
-    return status;
+    TRY(pair_request_read(line, &workload, 1, &request, err));
+    TRY(plan_once(&request, workload, &plan, err));
+    TRY(campaign_create(store, &plan, line->text, &campaign, err));
+    TRY(signing_run(&campaign, &options, &summary, err));
+    *ret_interrupted = summary.interrupted;
+    if (summary.interrupted)
+        return STATUS_OK;
+    TRY(stored_comparison_of_pairs(store, campaign.row, 0, &request.compare, &comparison, err));
+    return calibration_add(calibration, workload, campaign.uid, &comparison, &request.compare, err);
 }
 
 static void measure_clock(struct calibration *ret)

@@ -1,5 +1,8 @@
 #include "harness/cli/signing.h"
 
+#include "harness/cli/interrupt.h"
+#include "harness/core/cleanup.h"
+
 enum status signing_open(const char *path, struct signing *ret, struct error *err)
 {
     struct signing signing = {.has_key = false};
@@ -22,4 +25,16 @@ const struct key *signing_key(const struct signing *signing)
 void signing_close(struct signing *signing)
 {
     key_finish(&signing->key);
+}
+
+enum status signing_run(struct campaign *campaign, struct campaign_options *options,
+                        struct campaign_summary *ret, struct error *err)
+{
+    CLEANUP(signing_close) struct signing signing = {.has_key = false};
+
+    TRY(signing_open(NULL, &signing, err));
+    options->key = signing_key(&signing);
+    if (options->wake_fd < 0)
+        TRY(interrupt_open(INTERRUPT_TRIALS, &options->wake_fd, err));
+    return campaign_run(campaign, options, ret, err);
 }
