@@ -42,7 +42,7 @@ struct contract {
 
 /* Reads and checks a contract. INVALID: "FILE:LINE: ..."; as declaration_load otherwise. */
 enum status contract_load(const char *path, struct contract *ret, struct error *err);
-/* Puts FILE:LINE before a message of contract_item_read or acceptance_make. */
+/* Puts FILE:LINE before a message of contract_item_read or judgement_accept. */
 void contract_locate(const struct contract *contract, struct error *err);
 void contract_finish(struct contract *contract); /* takes a zeroed one */
 

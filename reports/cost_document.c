@@ -62,14 +62,8 @@ static void say_option(struct doc *doc, const json_t *option, const char *curren
     }
 }
 
-void cost_open(struct doc *doc)
-{
-    static const struct doc_column columns[] = {{"Option", 0}, {"Per", 0}, {"Cost", 0}};
-
-    doc_table(doc, "tight", columns, sizeof(columns) / sizeof(*columns));
-}
-
-void cost_append(struct doc *doc, const json_t *cost)
+/* The rows of one result. */
+static void say_cost(struct doc *doc, const json_t *cost)
 {
     const json_t *given = json_object_get(cost, "assumptions"), *entry;
     const json_t *prices = json_object_get(cost, "prices");
@@ -95,10 +89,11 @@ void cost_append(struct doc *doc, const json_t *cost)
 
 void cost_document(struct doc *doc, const json_t *costs)
 {
+    static const struct doc_column columns[] = {{"Option", 0}, {"Per", 0}, {"Cost", 0}};
     const json_t *cost;
     size_t i;
 
-    cost_open(doc);
-    json_array_foreach(costs, i, cost) cost_append(doc, cost);
+    doc_table(doc, "tight", columns, sizeof(columns) / sizeof(*columns));
+    json_array_foreach(costs, i, cost) say_cost(doc, cost);
     doc_close(doc);
 }

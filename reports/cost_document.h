@@ -6,12 +6,8 @@
 
 #include "reports/doc.h"
 
-/* An array of what `assay cost` makes of results. */
+/* An array of what `assay cost` makes of results, as a table; the block, where there is one, is its
+ * caption. */
 void cost_document(struct doc *doc, const json_t *costs);
-
-/* Its parts. Opens the table; the block, where there is one, is its caption. doc_close ends it. */
-void cost_open(struct doc *doc);
-/* The rows of one result, by its object of `assay cost`. */
-void cost_append(struct doc *doc, const json_t *cost);
 
 #endif

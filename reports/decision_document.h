@@ -1,4 +1,4 @@
-/* decision_document - a decision (results/analysis/decision.h) for people: its parts. */
+/* decision_document - a decision (results/analysis/decision.c) for people: its parts. */
 #ifndef ASSAY_REPORTS_DECISION_DOCUMENT_H
 #define ASSAY_REPORTS_DECISION_DOCUMENT_H
 

@@ -1,5 +1,5 @@
 /*
- * decision_words - a stored decision (results/analysis/decision.h) in words, the same for terminal
+ * decision_words - a stored decision (results/analysis/decision.c) in words, the same for terminal
  * and page: phrases (doc.h).
  */
 #ifndef ASSAY_REPORTS_DECISION_WORDS_H

@@ -188,7 +188,7 @@ static enum status append_page(struct text *out, struct store *store, const stru
 {
     CLEANUP(doc_finish) struct doc doc = doc_new(out, &doc_html);
     json_auto_t *decisions = NULL;
-    size_t acceptances = 0;
+    bool accepted;
 
     html_page_begin(out, "dossier", "Dossier", view->campaigns[0].uid);
     say_masthead(&doc);
@@ -204,13 +204,13 @@ static enum status append_page(struct text *out, struct store *store, const stru
     TRY(dossier_deviations(&doc, store, view, err));
     say_attempts(&doc, view);
     dossier_section(&doc, DOSSIER_CONFORMITY);
-    TRY(dossier_acceptances(&doc, store, view, NULL, &acceptances, err));
-    if (acceptances == 0)
+    TRY(dossier_acceptances(&doc, store, view, NULL, &accepted, err));
+    if (!accepted)
         doc_say(&doc, NULL,
                 "No contract was judged by these results (`assay accept`), so no "
                 "conformity is stated.");
     TRY(dossier_decisions(&doc, store, view, err));
-    TRY(html_decisions_load(store, view, &decisions, err));
+    TRY(dossier_newest(store, view, &judgement_decide, &decisions, err));
     if (json_array_size(decisions) > 0) {
         doc_heading(&doc, 3, "decision", "Decisions between options");
         html_decisions(&doc, decisions, false);

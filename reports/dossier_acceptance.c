@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "protocols/acceptance.h"
-#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "protocols/stats/distribution.h"
 #include "reports/dossier_internal.h"
@@ -240,9 +239,10 @@ static void say_planned(struct doc *doc, const json_t *campaigns)
     doc_say(doc, NULL, ".");
 }
 
-/* Opens a group with the verdict; `at`: when, or NULL. */
-static void say_answer(struct doc *doc, const json_t *body, const struct view_count *at)
+/* Opens a group with the verdict, and when it was recorded. */
+static void say_answer(struct doc *doc, const json_t *body)
 {
+    const json_t *utc_ns = json_object_get(body, "utc_ns");
     const struct verdict *verdict = verdict_of(member_string(body, "verdict"));
     const json_t *contract = json_object_get(body, "contract");
     const size_t count = json_array_size(json_object_get(body, "items"));
@@ -252,9 +252,9 @@ static void say_answer(struct doc *doc, const json_t *body, const struct view_co
             member_string(contract, "contract"),
             (long long)json_integer_value(json_object_get(contract, "version")), count,
             count == 1 ? ", which must be accepted" : "s, which all must be accepted");
-    if (at) {
+    if (utc_ns) {
         doc_add(doc, ", ");
-        phrase_time(&doc->block, at);
+        phrase_time(&doc->block, &(struct view_count){true, json_integer_value(utc_ns)});
     }
     doc_say(doc, "answer", "}");
     say_planned(doc, json_object_get(body, "campaigns"));
@@ -262,67 +262,42 @@ static void say_answer(struct doc *doc, const json_t *body, const struct view_co
 
 void acceptance_document(struct doc *doc, const json_t *body)
 {
-    say_answer(doc, body, NULL);
+    say_answer(doc, body);
     doc_close(doc);
     say_items(doc, NULL, body);
 }
 
-/* columns: 0 created_utc_ns, 1 body */
-static void append_in_short(struct doc *doc, const struct dossier_row *row)
+void dossier_accepted(struct doc *doc, const json_t *body)
 {
-    json_auto_t *body = dossier_json(row, 1);
-
-    say_answer(doc, body, &(struct view_count){true, dossier_integer(row, 0)});
+    say_answer(doc, body);
     doc_say(doc, "soft", "{link #acceptance Each item}.");
     doc_close(doc);
 }
 
-static void append_acceptance(struct doc *doc, const struct dossier_row *row)
+static void say_acceptance(struct doc *doc, const struct view *view, const json_t *body)
 {
-    json_auto_t *body = dossier_json(row, 1);
     const json_t *item;
     size_t i;
 
-    say_answer(doc, body, &(struct view_count){true, dossier_integer(row, 0)});
+    say_answer(doc, body);
     doc_say(doc, "soft", "Contract {digest %s}", member_string(body, "contract_sha256"));
     doc_close(doc);
-    say_items(doc, row->view, body);
+    say_items(doc, view, body);
     doc_open(doc, DOC_GROUP, "charts");
     json_array_foreach(json_object_get(body, "items"), i, item)
         append_characteristic(doc->out, body, item, i);
     doc_close(doc);
 }
 
-/* The newest verdict on each contract by which one of the cells was judged. */
-static enum status each_acceptance(struct doc *doc, struct store *store, const struct view *view,
-                                   dossier_row_fn *append, size_t *ret_rows, struct error *err)
-{
-    AUTO_FREE char *ids = dossier_cells(view), *sql = NULL;
-
-    *ret_rows = 0;
-    if (ids)
-        sql = text_format(
-            "SELECT k.created_utc_ns, k.body, max(k.id) FROM comparison k WHERE k.kind = 'accept' "
-            "AND EXISTS (SELECT 1 FROM json_each(k.body, '$.items') i, json_each(i.value, "
-            "'$.units') u JOIN cell c JOIN campaign g ON g.id = c.campaign WHERE c.id IN (%s) AND "
-            "json_extract(u.value, '$.result') = substr(g.uid, 1, 8) || '/' || c.ordinal) GROUP BY "
-            "json_extract(k.body, '$.contract_sha256') ORDER BY max(k.id) DESC",
-            ids);
-    return sql ? dossier_each_row(doc, store, view, sql, 0, append, ret_rows, err)
-               : error_no_memory(err);
-}
-
-enum status dossier_accepted(struct doc *doc, struct store *store, const struct view *view,
-                             size_t *ret_rows, struct error *err)
-{
-    return each_acceptance(doc, store, view, append_in_short, ret_rows, err);
-}
-
 enum status dossier_acceptances(struct doc *doc, struct store *store, const struct view *view,
-                                const char *heading, size_t *ret_rows, struct error *err)
+                                const char *heading, bool *ret_any, struct error *err)
 {
-    const size_t before = doc->out->length;
+    json_auto_t *bodies = NULL;
 
+    TRY(dossier_newest(store, view, &judgement_accept, &bodies, err));
+    *ret_any = json_array_size(bodies) > 0;
+    if (!*ret_any)
+        return STATUS_OK;
     if (heading)
         doc_heading(doc, 2, "acceptance", "%s", heading);
     doc_say(doc, NULL,
@@ -331,8 +306,7 @@ enum status dossier_acceptances(struct doc *doc, struct store *store, const stru
             "declared, and accepted where, with confidence 1 - beta, it is no worse than something "
             "that is better than limiting; else it is inconclusive. Every item must be accepted. "
             "Trials are taken for independent and lognormal.");
-    TRY(each_acceptance(doc, store, view, append_acceptance, ret_rows, err));
-    if (*ret_rows == 0)
-        doc_undo(doc, before);
+    for (size_t i = 0; i < json_array_size(bodies); i++)
+        say_acceptance(doc, view, json_array_get(bodies, i));
     return STATUS_OK;
 }

@@ -159,8 +159,7 @@ static enum status each_comparison(struct doc *doc, struct store *store, const s
     AUTO_FREE char *ids = dossier_cells(view), *sql = NULL;
 
     if (ids)
-        sql = text_format("SELECT %s FROM comparison WHERE kind NOT IN ('cost', 'plan', 'accept', "
-                          "'decide', 'baseline') AND (a IN (%s)"
+        sql = text_format("SELECT %s FROM comparison WHERE b IS NOT NULL AND (a IN (%s)"
                           " OR b IN (%s)) %s",
                           columns, ids, ids, rest);
     return sql ? dossier_each_row(doc, store, view, sql, 0, append, ret_rows, err)
@@ -514,17 +513,17 @@ static void say_questions(struct doc *doc, const struct view *view)
 enum status dossier_decided(struct doc *doc, struct store *store, const struct view *view,
                             struct error *err)
 {
-    size_t rows = 0, accepted = 0;
-    json_auto_t *decisions = NULL;
-    json_t *decision;
-    size_t i;
+    json_auto_t *decisions = NULL, *accepted = NULL;
+    json_t *body;
+    size_t rows = 0, i;
 
     say_questions(doc, view);
-    TRY(html_decisions_load(store, view, &decisions, err));
-    json_array_foreach(decisions, i, decision) html_decision_in_short(doc, decision);
-    TRY(dossier_accepted(doc, store, view, &accepted, err));
+    TRY(dossier_newest(store, view, &judgement_decide, &decisions, err));
+    json_array_foreach(decisions, i, body) html_decision_in_short(doc, body);
+    TRY(dossier_newest(store, view, &judgement_accept, &accepted, err));
+    json_array_foreach(accepted, i, body) dossier_accepted(doc, body);
     TRY(say_newest(doc, store, view, &rows, err));
-    if (rows + accepted + json_array_size(decisions) > 0)
+    if (rows + json_array_size(accepted) + json_array_size(decisions) > 0)
         return STATUS_OK;
     doc_open(doc, DOC_GROUP, "decision");
     doc_say(doc, "answer", "{bold No decision is recorded}");

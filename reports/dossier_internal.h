@@ -6,6 +6,7 @@
 
 #include "reports/doc.h"
 #include "reports/html_internal.h"
+#include "results/analysis/judgement.h"
 
 /* ---- dossier_parts.c ---- */
 
@@ -58,6 +59,12 @@ void dossier_result(struct text *out, const struct dossier_row *row, int i);
 json_t *dossier_json(const struct dossier_row *row, int i);
 /* The numbers of the view's cells for a list in SQL, "3,4,5"; heap, NULL: out of memory. */
 char *dossier_cells(const struct view *view);
+/*
+ * Of a kind the newest body on record of each subject (judgement.h) that names one of the view's
+ * cells as "a" or "result", newest first, each with "utc_ns"; new array.
+ */
+enum status dossier_newest(struct store *store, const struct view *view,
+                           const struct judgement *judgement, json_t **ret, struct error *err);
 
 /* ---- dossier_summary.c ---- */
 
@@ -98,12 +105,12 @@ enum status dossier_decisions(struct doc *doc, struct store *store, const struct
 
 /* ---- dossier_acceptance.c ---- */
 
-/* For the first page: the newest verdict on each contract that one of the cells was judged by. */
-enum status dossier_accepted(struct doc *doc, struct store *store, const struct view *view,
-                             size_t *ret_rows, struct error *err);
-/* Those verdicts item by item, under a heading unless `heading` is NULL; `ret_rows` 0: nothing. */
+/* For the first page: a verdict on a contract. */
+void dossier_accepted(struct doc *doc, const json_t *body);
+/* The newest verdicts item by item, under a heading unless `heading` is NULL; false: there are
+ * none. */
 enum status dossier_acceptances(struct doc *doc, struct store *store, const struct view *view,
-                                const char *heading, size_t *ret_rows, struct error *err);
+                                const char *heading, bool *ret_any, struct error *err);
 
 /* ---- dossier_cost.c ---- */
 

@@ -1,6 +1,8 @@
 /* What the sections of a dossier are made of: their headings, and rows of the store. */
 #include "reports/dossier_internal.h"
 
+#include "harness/core/cleanup.h"
+
 static const struct section {
     const char *id, *title, *clauses;
 } sections[DOSSIER_SECTIONS] = {
@@ -93,4 +95,35 @@ char *dossier_cells(const struct view *view)
     for (size_t i = 0; i < view->cell_count; i++)
         text_append_format(&ids, "%s%lld", i ? "," : "", (long long)view->cells[i].id);
     return text_steal(&ids);
+}
+
+static void append_body(struct doc *doc, const struct dossier_row *row)
+{
+    text_append_format(doc->out, "%s%s", doc->out->length > 1 ? "," : "", dossier_column(row, 0));
+}
+
+enum status dossier_newest(struct store *store, const struct view *view,
+                           const struct judgement *judgement, json_t **ret, struct error *err)
+{
+    AUTO_FREE char *ids = dossier_cells(view), *sql = NULL;
+    CLEANUP(text_finish) struct text bodies;
+    CLEANUP(doc_finish) struct doc doc = doc_new(&bodies, &doc_lines);
+    size_t rows = 0;
+
+    text_init(&bodies);
+    if (ids)
+        sql = text_format(
+            "SELECT '{\"utc_ns\":' || k.created_utc_ns || ',' || substr(k.body, 2), max(k.id) FROM "
+            "comparison k WHERE k.kind = '%s' AND EXISTS (SELECT 1 FROM json_tree(k.body) t JOIN "
+            "cell c JOIN campaign g ON g.id = c.campaign WHERE t.key IN ('a', 'result') AND c.id "
+            "IN (%s) AND t.atom = substr(g.uid, 1, 8) || '/' || c.ordinal) GROUP BY "
+            "json_extract(k.body, '%s') ORDER BY max(k.id) DESC",
+            judgement->name, ids, judgement->subject);
+    if (!sql)
+        return error_no_memory(err);
+    text_append_char(&bodies, '[');
+    TRY(dossier_each_row(&doc, store, view, sql, 0, append_body, &rows, err));
+    text_append_char(&bodies, ']');
+    *ret = text_ok(&bodies) ? json_loads(bodies.data, 0, NULL) : NULL;
+    return *ret ? STATUS_OK : error_no_memory(err);
 }

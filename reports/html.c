@@ -246,6 +246,7 @@ static enum status say_comparisons(struct doc *doc, struct store *store, const s
                                    const json_t *decisions, struct error *err)
 {
     size_t rows = 0, before;
+    bool accepted;
 
     if (json_array_size(decisions) > 0) {
         doc_heading(doc, 2, "decision", "Decision");
@@ -256,7 +257,7 @@ static enum status say_comparisons(struct doc *doc, struct store *store, const s
     TRY(dossier_comparisons(doc, store, view, &rows, err));
     if (rows == 0)
         doc_undo(doc, before);
-    TRY(dossier_acceptances(doc, store, view, "Acceptance", &rows, err));
+    TRY(dossier_acceptances(doc, store, view, "Acceptance", &accepted, err));
     return dossier_costs(doc, store, view, 2, err);
 }
 
@@ -280,7 +281,7 @@ enum status report_html(struct store *store, const int64_t *cells, size_t count,
         return error_no_memory(err);
     TRY(collect(store, cells, count, &view, &appendix, errors, err));
     TRY(html_pairs_load(store, &view, &pairs, err));
-    TRY(html_decisions_load(store, &view, &decisions, err));
+    TRY(dossier_newest(store, &view, &judgement_decide, &decisions, err));
     html_page_begin(&text, "report", "Benchmark report", view.campaigns[0].uid);
     html_first(&doc, &view, &pairs, json_array_get(decisions, 0));
     text_append(&text, "<main>\n<h2 id=\"results\">Results</h2>\n");

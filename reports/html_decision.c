@@ -7,47 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "reports/decision_document.h"
 #include "reports/decision_words.h"
-#include "reports/dossier_internal.h"
 #include "reports/plot.h"
 
 #define OPTIONS_MAX 16
-
-/* ---- loading ---- */
-
-static void append_body(struct doc *doc, const struct dossier_row *row)
-{
-    text_append_format(doc->out, "%s%s", doc->out->length > 1 ? "," : "", dossier_column(row, 0));
-}
-
-enum status html_decisions_load(struct store *store, const struct view *view, json_t **ret,
-                                struct error *err)
-{
-    AUTO_FREE char *ids = dossier_cells(view), *sql = NULL;
-    CLEANUP(text_finish) struct text bodies;
-    CLEANUP(doc_finish) struct doc doc = doc_new(&bodies, &doc_lines);
-    size_t rows = 0;
-
-    text_init(&bodies);
-    if (ids)
-        sql = text_format(
-            "SELECT '{\"utc_ns\":' || k.created_utc_ns || ',' || substr(k.body, 2), max(k.id) FROM "
-            "comparison k WHERE k.kind = 'decide' AND EXISTS (SELECT 1 FROM json_each(k.body, "
-            "'$.options') o JOIN cell c JOIN campaign g ON g.id = c.campaign WHERE c.id IN (%s) "
-            "AND json_extract(o.value, '$.result') = substr(g.uid, 1, 8) || '/' || c.ordinal) "
-            "GROUP BY json_extract(k.body, '$.decision.decision') ORDER BY max(k.id) DESC",
-            ids);
-    if (!sql)
-        return error_no_memory(err);
-    text_append_char(&bodies, '[');
-    TRY(dossier_each_row(&doc, store, view, sql, 0, append_body, &rows, err));
-    text_append_char(&bodies, ']');
-    *ret = text_ok(&bodies) ? json_loads(bodies.data, 0, NULL) : NULL;
-    return *ret ? STATUS_OK : error_no_memory(err);
-}
 
 /* ---- the picture ---- */
 

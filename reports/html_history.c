@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "harness/core/member.h"
-#include "reports/comparison_words.h"
+#include "reports/history_document.h"
 #include "reports/html_pictures.h"
 #include "reports/plot.h"
 #include "results/analysis/history.h"
@@ -25,34 +25,6 @@ static bool is_on_page(const struct view *view, const json_t *results)
                                     k++) if (!strcmp(view->cells[k].result,
                                                      member_text(result, "id"))) return true;
     return false;
-}
-
-static void say_words(struct doc *doc, const json_t *series)
-{
-    const json_t *stale = json_object_get(series, "stale"), *stack;
-    size_t i;
-    json_t *change;
-
-    if (!strcmp(member_text(series, "kind"), "too_few"))
-        doc_add(doc, "Too few results to look for changes. ");
-    else if (!strcmp(member_text(series, "kind"), "constant"))
-        doc_add(doc, "No change (at most 5 %% of constant histories show one). ");
-    json_array_foreach(json_object_get(series, "changes"), i, change)
-    {
-        stack = json_object_get(change, "stack");
-        doc_add(doc, "%+.2f %% between %s and %s: %s", 100 * (member_number(change, "ratio") - 1),
-                member_text(change, "before"), member_text(change, "after"),
-                json_array_size(stack) ? "" : "nothing recorded of the stack differs");
-        comparison_names_words(&doc->block, stack, SIZE_MAX);
-        doc_add(doc, ". ");
-    }
-    if (json_is_object(stale)) {
-        doc_add(doc, "Measured before the stack of this device changed (%s: ",
-                member_text(stale, "result"));
-        comparison_names_words(&doc->block, json_object_get(stale, "stack"), SIZE_MAX);
-        doc_add(doc, ").");
-    }
-    doc_end(doc, "soft small");
 }
 
 /* The results in their order, and an upright line where a change lies. */
@@ -132,7 +104,7 @@ static enum status say_workload(struct doc *doc, struct store *store, const stru
         doc_heading(doc, 3, NULL, "%.64s %s {soft %.60s}", member_text(series, "workload"),
                     member_text(series, "precision"), member_text(series, "device"));
         append_plot(doc->out, series, *drawn);
-        say_words(doc, series);
+        history_changes(doc, series, NULL);
         doc_close(doc);
     }
     return STATUS_OK;

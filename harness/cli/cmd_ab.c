@@ -1,26 +1,11 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/comparison_view.h"
-#include "harness/cli/interrupt.h"
 #include "harness/cli/pair_request.h"
 #include "harness/cli/signing.h"
 #include "harness/cli/with_store.h"
 #include "harness/core/cleanup.h"
 #include "harness/core/log.h"
 #include "harness/runner/campaign.h"
-
-/* A single one without numbers has no verdict, whatever makes the two compare. */
-static enum status record(struct store *store, const struct campaign_comparison *comparison,
-                          struct error *err)
-{
-    const struct stored_comparison *one = comparison->list;
-    json_auto_t *object = NULL;
-
-    if (!comparison->is_single)
-        return campaign_comparison_record(store, false, comparison, err);
-    object = stored_comparison_json(one);
-    return stored_comparison_record(store, "ab", one->has_numbers ? NULL : "none", one, object,
-                                    err);
-}
 
 static int show(const struct command_line *line, struct store *store,
                 const struct campaign *campaign, const struct compare_options *options)
@@ -31,7 +16,7 @@ static int show(const struct command_line *line, struct store *store,
 
     if (campaign_comparison_of(store, campaign->uid, NULL, options, &comparison, &err) !=
             STATUS_OK ||
-        record(store, &comparison, &err) != STATUS_OK)
+        campaign_comparison_record(store, &comparison, &err) != STATUS_OK)
         return command_fail(&err);
     status = campaign_comparison_show(line, store, &comparison, false);
     if (status == ASSAY_EXIT_OK && command_has(line, KEY_EXIT_STATUS))
@@ -45,18 +30,9 @@ static int run_campaign(const struct command_line *line, struct store *store,
     struct campaign_options options = {.wake_fd = -1, .quiet = command_has(line, KEY_QUIET)};
     struct campaign_summary summary = {0};
     struct error err = ERROR_INIT;
-    struct signing signing;
-    enum status status = signing_open(NULL, &signing, &err);
     int shown;
 
-    if (status != STATUS_OK)
-        return command_fail(&err);
-    options.key = signing_key(&signing);
-    status = interrupt_open(INTERRUPT_TRIALS, &options.wake_fd, &err);
-    if (status == STATUS_OK)
-        status = campaign_run(campaign, &options, &summary, &err);
-    signing_close(&signing);
-    if (status != STATUS_OK)
+    if (signing_run(campaign, &options, &summary, &err) != STATUS_OK)
         return command_fail(&err);
     if (summary.interrupted)
         return command_interrupted("interrupted; go on with: assay run --resume %.8s --db %s\n"
@@ -71,8 +47,8 @@ static int run_campaign(const struct command_line *line, struct store *store,
 
 /* What `run` hands over through with_store. */
 struct ab_call {
-    const struct pair_request *request;
-    const struct plan *plan;
+    struct pair_request request;
+    struct plan plan;
 };
 
 static int with_plan(const struct command_line *line, struct store *store, void *context)
@@ -82,30 +58,27 @@ static int with_plan(const struct command_line *line, struct store *store, void 
     struct campaign campaign;
     int result;
 
-    if (campaign_create(store, call->plan, line->text, &campaign, &err) != STATUS_OK)
+    if (campaign_create(store, &call->plan, line->text, &campaign, &err) != STATUS_OK)
         return command_fail_store(&err);
-    result = run_campaign(line, store, call->request, &campaign);
+    result = run_campaign(line, store, &call->request, &campaign);
     campaign_finish(&campaign);
     return result;
 }
 
 static int run(const struct command_line *line)
 {
-    struct pair_request request;
     struct error err = ERROR_INIT;
-    struct plan plan;
-    struct ab_call call = {&request, &plan};
+    struct ab_call call = {0};
     int result;
 
-    if (pair_request_read(line, line->arguments, line->argument_count, &request, &err) != STATUS_OK)
+    if (pair_request_read(line, line->arguments, line->argument_count, &call.request, &err) !=
+        STATUS_OK)
         return command_fail(&err);
-    if (plan_build_arms(request.plans, request.count, &plan, &err) != STATUS_OK) {
-        pair_request_finish(&request);
-        return command_fail(&err);
-    }
-    result = with_store(line, STORE_CREATE, with_plan, &call);
-    plan_finish(&plan);
-    pair_request_finish(&request);
+    result = plan_build_arms(call.request.plans, call.request.count, &call.plan, &err) == STATUS_OK
+                 ? with_store(line, STORE_CREATE, with_plan, &call)
+                 : command_fail(&err);
+    plan_finish(&call.plan);
+    pair_request_finish(&call.request);
     return result;
 }
 

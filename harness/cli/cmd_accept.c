@@ -1,61 +1,35 @@
-#include <string.h>
-
 #include "harness/cli/commands.h"
-#include "harness/cli/output.h"
-#include "harness/cli/with_store.h"
+#include "harness/cli/judging.h"
 #include "harness/core/cleanup.h"
-#include "harness/core/member.h"
 #include "protocols/contract.h"
 #include "reports/acceptance_document.h"
-#include "results/analysis/acceptance.h"
 
 #define CAMPAIGNS_MAX 128
 
-enum { KEY_NO_RECORD = 0x100 };
-
-/* ---- the command ---- */
-
-static int judge(const struct command_line *line, struct store *store, void *context)
+static enum status ask(const struct command_line *line, struct judging_request *ret,
+                       struct error *err)
 {
-    const struct contract *contract = context;
-    json_auto_t *campaigns = json_array(), *made = NULL;
-    struct error err = ERROR_INIT;
-    const char *verdict;
-    int result;
+    json_t *campaigns = json_array();
+    CLEANUP(contract_finish) struct contract contract = {.json = NULL};
 
     for (size_t i = 1; i < line->argument_count; i++)
         json_array_append_new(campaigns, json_pack("{s:s}", "campaign", line->arguments[i]));
     if (line->argument_count == 1)
         json_array_append_new(campaigns, json_pack("{s:s}", "campaign", "last"));
-    if (acceptance_make(store, contract->json, campaigns, &made, &err) != STATUS_OK) {
-        contract_locate(contract, &err);
-        return err.code == STATUS_INVALID ? command_fail(&err) : command_fail_store(&err);
-    }
-    if (!command_has(line, KEY_NO_RECORD) && !line->bundle)
-        database_record(line, "accept", member_text(made, "verdict"), made,
-                        "the verdict is not recorded");
-    result = output_shown(line, made, acceptance_document);
-    verdict = member_text(made, "verdict");
-    if (result == ASSAY_EXIT_OK && strcmp(verdict, "accepted") != 0)
-        result = !strcmp(verdict, "rejected") ? ASSAY_EXIT_TRIALS : ASSAY_EXIT_DEVICE;
-    return result;
+    ret->asked = json_pack("{s:o}", "campaigns", campaigns);
+    TRY(contract_load(line->arguments[0], &contract, err));
+    json_object_set(ret->asked, "contract", contract.json);
+    ret->declaration = contract.declaration;
+    contract.declaration = NULL;
+    return STATUS_OK;
 }
 
-static int run(const struct command_line *line)
-{
-    struct contract contract;
-    struct error err = ERROR_INIT;
-    int result;
-
-    if (contract_load(line->arguments[0], &contract, &err) != STATUS_OK)
-        return command_fail(&err);
-    result = with_store(line, STORE_READ, judge, &contract);
-    contract_finish(&contract);
-    return result;
-}
-
-static const struct argp_option options[] = {
-    {"no-record", KEY_NO_RECORD, NULL, 0, "store nothing, and leave the file as it is"}, {0}};
+static const struct judging judging = {
+    .judgement = &judgement_accept,
+    .ask = ask,
+    .write = acceptance_document,
+    .exits = {{"rejected", ASSAY_EXIT_TRIALS}, {"inconclusive", ASSAY_EXIT_DEVICE}},
+};
 
 const struct command command_accept = {
     .name = "accept",
@@ -87,10 +61,9 @@ const struct command command_accept = {
             "  assay power tender.yaml --sd 0.01     # both parties' risks beforehand\n"
             "  assay run --contract tender.yaml --protocol standard\n"
             "  assay accept tender.yaml last",
-    .options = options,
-    .groups = GROUP_STORE | GROUP_JSON | GROUP_MARKDOWN,
+    .groups = GROUP_STORE | GROUP_JSON | GROUP_MARKDOWN | GROUP_RECORD,
     .arguments_min = 1,
     .arguments_max = CAMPAIGNS_MAX,
     .completes = "FILE",
-    .run = run,
+    .judging = &judging,
 };

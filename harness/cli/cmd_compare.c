@@ -20,7 +20,7 @@ static int compare(const struct command_line *line, struct store *store, void *c
     if (campaign_comparison_of(store, line->arguments[0],
                                line->argument_count > 1 ? line->arguments[1] : NULL, context,
                                &comparison, &err) != STATUS_OK)
-        return comparison_fail(&err);
+        return command_fail_asked(&err);
     if (command_has(line, KEY_RECORD) && comparison.is_single && !comparison.list->paired &&
         !strcmp(member_text(comparison.list->judgement, "verdict"),
                 comparability_verdict_name(EXPLORATORY))) {
@@ -30,7 +30,7 @@ static int compare(const struct command_line *line, struct store *store, void *c
     }
     result = campaign_comparison_show(line, store, &comparison, false);
     if (result == ASSAY_EXIT_OK && command_has(line, KEY_RECORD) &&
-        campaign_comparison_record(store, false, &comparison, &err) != STATUS_OK)
+        campaign_comparison_record(store, &comparison, &err) != STATUS_OK)
         result = command_fail(&err);
     if (result == ASSAY_EXIT_OK && command_has(line, KEY_EXIT_STATUS))
         result = campaign_comparison_exit_status(&comparison);

@@ -1,30 +1,15 @@
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "harness/cli/commands.h"
-#include "harness/cli/output.h"
-#include "harness/cli/with_store.h"
-#include "harness/core/cleanup.h"
+#include "harness/cli/judging.h"
+#include "harness/core/text.h"
 #include "reports/cost_document.h"
-#include "results/analysis/cost.h"
 #include "results/formats/price_sheet.h"
 
 #define RESULTS_MAX 32
 
-enum {
-    KEY_PRICES = 0x100,
-    KEY_ITEM,
-    KEY_AS_OF,
-    KEY_DISCOUNT,
-    KEY_PUE,
-    KEY_UTILISATION,
-    KEY_NO_RECORD
-};
-
-struct request {
-    json_t *sheet, *assumptions;
-};
+enum { KEY_PRICES = 0x100, KEY_ITEM, KEY_AS_OF, KEY_DISCOUNT, KEY_PUE, KEY_UTILISATION };
 
 static enum status read_number(const struct command_line *line, int key, const char *name,
                                double least, double most, json_t *assumptions, struct error *err)
@@ -55,55 +40,31 @@ static enum status read_day(const struct command_line *line, json_t *assumptions
     return STATUS_OK;
 }
 
-static enum status read_request(const struct command_line *line, struct request *ret,
-                                struct error *err)
+static enum status ask(const struct command_line *line, struct judging_request *ret,
+                       struct error *err)
 {
     const char *item = command_value(line, KEY_ITEM);
+    json_auto_t *assumptions = json_object(), *sheet = NULL;
 
     if (!command_value(line, KEY_PRICES))
         return error_set(err, STATUS_INVALID,
                          "--prices FILE is missing: no prices are shipped, since they age and "
                          "depend on the buyer");
-    TRY(read_day(line, ret->assumptions, err));
-    TRY(read_number(line, KEY_DISCOUNT, "discount", 0, 1, ret->assumptions, err));
-    TRY(read_number(line, KEY_PUE, "pue", 1, 10, ret->assumptions, err));
-    TRY(read_number(line, KEY_UTILISATION, "utilisation", 0.0001, 1, ret->assumptions, err));
-    json_object_set_new(ret->assumptions, "item", item ? json_string(item) : json_null());
-    return price_sheet_read(command_value(line, KEY_PRICES), &ret->sheet, err);
+    TRY(read_day(line, assumptions, err));
+    TRY(read_number(line, KEY_DISCOUNT, "discount", 0, 1, assumptions, err));
+    TRY(read_number(line, KEY_PUE, "pue", 1, 10, assumptions, err));
+    TRY(read_number(line, KEY_UTILISATION, "utilisation", 0.0001, 1, assumptions, err));
+    json_object_set_new(assumptions, "item", item ? json_string(item) : json_null());
+    TRY(price_sheet_read(command_value(line, KEY_PRICES), &sheet, err));
+    ret->asked = json_array();
+    for (size_t i = 0; i < line->argument_count; i++)
+        json_array_append_new(ret->asked, json_pack("{s:s, s:O, s:O}", "a", line->arguments[i],
+                                                    "prices", sheet, "assumptions", assumptions));
+    return STATUS_OK;
 }
 
-/* ---- the command ---- */
-
-static int cost(const struct command_line *line, struct store *store, void *context)
-{
-    const struct request *request = context;
-    json_auto_t *costs = json_array();
-    json_t *made;
-    struct error err = ERROR_INIT;
-
-    for (size_t i = 0; i < line->argument_count; i++) {
-        if (cost_make(store, line->arguments[i], request->sheet, request->assumptions, &made,
-                      &err) != STATUS_OK)
-            return err.code == STATUS_INVALID ? command_fail(&err) : command_fail_store(&err);
-        json_array_append_new(costs, made);
-    }
-    if (!command_has(line, KEY_NO_RECORD) && !line->bundle)
-        database_record(line, "cost", "cost", costs, "the figures are not recorded");
-    return output_shown(line, costs, cost_document);
-}
-
-static int run(const struct command_line *line)
-{
-    struct request request = {.assumptions = json_object()};
-    struct error err = ERROR_INIT;
-    int result = read_request(line, &request, &err) == STATUS_OK
-                     ? with_store(line, STORE_READ, cost, &request)
-                     : command_fail(&err);
-
-    json_decref(request.sheet);
-    json_decref(request.assumptions);
-    return result;
-}
+static const struct judging judging = {
+    .judgement = &judgement_cost, .ask = ask, .write = cost_document, .several = true};
 
 static const struct argp_option options[] = {
     {"prices", KEY_PRICES, "FILE", 0, "the price sheet, CSV"},
@@ -114,7 +75,6 @@ static const struct argp_option options[] = {
     {"pue", KEY_PUE, "RATIO", 0, "power of the building over that of its machines (default: 1)"},
     {"utilisation", KEY_UTILISATION, "SHARE", 0,
      "share of all hours in which the device does this work (default: 1)"},
-    {"no-record", KEY_NO_RECORD, NULL, 0, "store nothing, and leave the file as it is"},
     {0}};
 
 const struct command command_cost = {
@@ -140,9 +100,9 @@ const struct command command_cost = {
             "\n"
             "  assay cost 9f2c41aa/1 b7d0e333/1 --prices prices.csv --discount 0.05 --pue 1.3",
     .options = options,
-    .groups = GROUP_STORE | GROUP_JSON | GROUP_MARKDOWN,
+    .groups = GROUP_STORE | GROUP_JSON | GROUP_MARKDOWN | GROUP_RECORD,
     .arguments_min = 1,
     .arguments_max = RESULTS_MAX,
     .completes = "RESULT",
-    .run = run,
+    .judging = &judging,
 };

@@ -1,79 +1,10 @@
-#include <stdlib.h>
-#include <string.h>
-
 #include "harness/cli/commands.h"
-#include "harness/cli/output.h"
-#include "harness/cli/with_store.h"
-#include "harness/core/member.h"
+#include "harness/cli/judging.h"
+#include "harness/core/cleanup.h"
 #include "protocols/decision.h"
 #include "reports/decision_document.h"
-#include "results/analysis/decision.h"
 #include "results/formats/peak_sheet.h"
 #include "results/formats/price_sheet.h"
-
-enum { KEY_NO_RECORD = 0x100 };
-
-struct request {
-    struct decision decision;
-    json_t *prices, *peaks;
-};
-
-/* ---- the command ---- */
-
-/* What a decision is between must not change with the next run: no "last", and no baseline. */
-static enum status check_results(const struct decision *decision, struct store *store,
-                                 struct error *err)
-{
-    const json_t *options = json_object_get(decision->json, "options"), *option;
-    size_t i;
-
-    json_array_foreach(options, i, option)
-    {
-        const char *id = member_text(option, "result");
-        char *own = NULL;
-        int64_t cell;
-
-        /* decision_make says of what is not there that it is not. */
-        if (store_find_result(store, id, &cell, &own, NULL) != STATUS_OK || !strcmp(own, id)) {
-            free(own);
-            continue;
-        }
-        error_set(err, STATUS_INVALID,
-                  "options[%zu].result: %s may mean another result after the next run: write %s", i,
-                  id, own);
-        free(own);
-        decision_locate(decision, err);
-        return STATUS_INVALID;
-    }
-    return STATUS_OK;
-}
-
-static int decide(const struct command_line *line, struct store *store, void *context)
-{
-    const struct request *request = context;
-    struct error err = ERROR_INIT;
-    json_t *made = NULL;
-    const char *verdict;
-    int result;
-
-    if (check_results(&request->decision, store, &err) != STATUS_OK)
-        return command_fail(&err);
-    if (decision_make(store, request->decision.json, request->prices, request->peaks, &made,
-                      &err) != STATUS_OK) {
-        decision_locate(&request->decision, &err);
-        return err.code == STATUS_INVALID ? command_fail(&err) : command_fail_store(&err);
-    }
-    verdict = member_text(made, "verdict");
-    if (!command_has(line, KEY_NO_RECORD) && !line->bundle)
-        database_record(line, "decide", verdict, made, "the decision is not recorded");
-    result = output_shown(line, made, decision_document);
-    if (result == ASSAY_EXIT_OK)
-        result = !strcmp(verdict, "none")   ? ASSAY_EXIT_TRIALS
-                 : !strcmp(verdict, "open") ? ASSAY_EXIT_DEVICE
-                                            : ASSAY_EXIT_OK;
-    json_decref(made);
-    return result;
-}
 
 /* A file that cannot be read is wrong where the decision names it; one that says something wrong,
  * in its own line. */
@@ -85,29 +16,31 @@ static enum status named_by(const struct decision *decision, const char *key, en
     return status;
 }
 
-static int run(const struct command_line *line)
+static enum status ask(const struct command_line *line, struct judging_request *ret,
+                       struct error *err)
 {
-    struct request request = {.prices = NULL};
-    struct error err = ERROR_INIT;
-    enum status status = decision_load(line->arguments[0], &request.decision, &err);
-    int result;
+    CLEANUP(decision_finish) struct decision decision = {.json = NULL};
+    json_t *prices = NULL, *peaks = NULL;
 
-    if (status == STATUS_OK && request.decision.prices)
-        status = named_by(&request.decision, "prices",
-                          price_sheet_read(request.decision.prices, &request.prices, &err), &err);
-    if (status == STATUS_OK && request.decision.peaks)
-        status = named_by(&request.decision, "peaks",
-                          peak_sheet_read(request.decision.peaks, &request.peaks, &err), &err);
-    result =
-        status == STATUS_OK ? with_store(line, STORE_READ, decide, &request) : command_fail(&err);
-    decision_finish(&request.decision);
-    json_decref(request.prices);
-    json_decref(request.peaks);
-    return result;
+    TRY(decision_load(line->arguments[0], &decision, err));
+    ret->asked = json_pack("{s:O}", "decision", decision.json);
+    if (decision.prices)
+        TRY(named_by(&decision, "prices", price_sheet_read(decision.prices, &prices, err), err));
+    json_object_set_new(ret->asked, "prices", prices);
+    if (decision.peaks)
+        TRY(named_by(&decision, "peaks", peak_sheet_read(decision.peaks, &peaks, err), err));
+    json_object_set_new(ret->asked, "peaks", peaks);
+    ret->declaration = decision.declaration;
+    decision.declaration = NULL;
+    return STATUS_OK;
 }
 
-static const struct argp_option options[] = {
-    {"no-record", KEY_NO_RECORD, NULL, 0, "store nothing, and leave the file as it is"}, {0}};
+static const struct judging judging = {
+    .judgement = &judgement_decide,
+    .ask = ask,
+    .write = decision_document,
+    .exits = {{"none", ASSAY_EXIT_TRIALS}, {"open", ASSAY_EXIT_DEVICE}},
+};
 
 const struct command command_decide = {
     .name = "decide",
@@ -146,10 +79,9 @@ const struct command command_decide = {
         "  objectives: [cost_per_million_good_tokens, goodput]\n"
         "\n"
         "  assay decide chat.yaml",
-    .options = options,
-    .groups = GROUP_STORE | GROUP_JSON | GROUP_MARKDOWN,
+    .groups = GROUP_STORE | GROUP_JSON | GROUP_MARKDOWN | GROUP_RECORD,
     .arguments_min = 1,
     .arguments_max = 1,
     .completes = "FILE",
-    .run = run,
+    .judging = &judging,
 };

@@ -1,20 +1,14 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/comparison_view.h"
 #include "harness/cli/gate_report.h"
+#include "harness/cli/judging.h"
 #include "harness/cli/with_store.h"
 #include "harness/core/cleanup.h"
 #include "harness/core/file.h"
 #include "harness/core/log.h"
 #include "results/analysis/gate.h"
 
-enum {
-    KEY_MARGIN = 0x100,
-    KEY_NO_RECORD,
-    KEY_ALLOW_FOREIGN_WORKER,
-    KEY_MARKDOWN_FILE,
-    KEY_JUNIT,
-    KEY_BY
-};
+enum { KEY_MARGIN = 0x100, KEY_ALLOW_FOREIGN_WORKER, KEY_MARKDOWN_FILE, KEY_JUNIT, KEY_BY };
 
 static const struct {
     int key;
@@ -64,29 +58,17 @@ static int conclude(enum gate_decision decision)
     return ends[decision].status;
 }
 
-/* The record of every cell; who may only read a database may still judge by it. */
-static void record(const struct command_line *line, const struct campaign_comparison *comparison)
-{
-    struct store *store = NULL;
-    struct error err = ERROR_INIT;
-
-    if (database_open(command_database(line), STORE_WRITE, database_wait_ns(STORE_READ), &store,
-                      &err) != STATUS_OK ||
-        campaign_comparison_record(store, true, comparison, &err) != STATUS_OK)
-        log_warning("the decision is not recorded: %s", err.message);
-    store_close(store);
-}
-
 static int pass_or_fail(const struct command_line *line, struct store *store, void *context)
 {
     CLEANUP(campaign_comparison_finish) struct campaign_comparison comparison = {.count = 0};
+    json_auto_t *bodies = NULL;
     struct error err = ERROR_INIT;
     int written;
 
     if (campaign_comparison_of(store, line->arguments[0],
                                line->argument_count > 1 ? line->arguments[1] : NULL, context,
                                &comparison, &err) != STATUS_OK)
-        return comparison_fail(&err);
+        return command_fail_asked(&err);
     if (comparison.is_single && comparison.list->cells[0] == comparison.list->cells[1]) {
         log_error("baseline and candidate are one and the same result, %s: a gate that compares it "
                   "with itself would always pass; name two (did the candidate's run fail, so that "
@@ -96,8 +78,8 @@ static int pass_or_fail(const struct command_line *line, struct store *store, vo
     }
     if (command_has(line, KEY_ALLOW_FOREIGN_WORKER))
         campaign_comparison_allow_foreign_worker(&comparison);
-    if (!command_has(line, KEY_NO_RECORD))
-        record(line, &comparison);
+    bodies = campaign_comparison_bodies(&comparison, true);
+    judging_record(line, &judgement_gate, bodies);
     campaign_comparison_show(line, store, &comparison, true);
     written = write_reports(line, &comparison);
     return written == ASSAY_EXIT_OK ? conclude(campaign_comparison_decide(&comparison)) : written;
@@ -129,7 +111,6 @@ static const struct argp_option options[] = {
      "it was allowed"},
     {"markdown", KEY_MARKDOWN_FILE, "FILE", 0, "write a table for a pull request, too"},
     {"junit", KEY_JUNIT, "FILE", 0, "write JUnit XML, too: a test case a comparison"},
-    {"no-record", KEY_NO_RECORD, NULL, 0, "store nothing, and leave the file as it is"},
     {0}};
 
 const struct command command_gate = {
@@ -156,7 +137,7 @@ const struct command command_gate = {
             "lower by more than that share: with the whole interval of the change. What had too "
             "few requests for an interval is inconclusive.",
     .options = options,
-    .groups = GROUP_STORE | GROUP_JSON,
+    .groups = GROUP_STORE | GROUP_JSON | GROUP_RECORD,
     .arguments_min = 1,
     .arguments_max = 2,
     .completes = "RESULT|CAMPAIGN",

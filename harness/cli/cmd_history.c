@@ -6,14 +6,17 @@
 #include "harness/cli/output.h"
 #include "harness/cli/results_view.h"
 #include "harness/cli/with_store.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 #include "harness/core/log.h"
 #include "harness/core/member.h"
 #include "harness/core/number.h"
 #include "protocols/comparability.h"
 #include "reports/comparison_words.h"
+#include "reports/history_document.h"
 #include "reports/view.h"
 #include "results/analysis/history.h"
+#include "results/analysis/judgement.h"
 
 enum { KEY_SINCE = 0x100, KEY_BASELINE, KEY_STALE };
 
@@ -94,53 +97,6 @@ static void say_results(struct doc *doc, const json_t *series)
     doc_close(doc);
 }
 
-static void say_change(struct doc *doc, const json_t *change)
-{
-    const json_t *stack = json_object_get(change, "stack");
-
-    doc_add(doc, "%+.2f %% between %s and %s: %s", 100 * (number(change, "ratio") - 1),
-            member_text(change, "before"), member_text(change, "after"),
-            json_is_null(stack)           ? "the two cannot be judged"
-            : json_array_size(stack) == 0 ? "nothing that was recorded of the stack differs"
-                                          : "");
-    comparison_names_words(&doc->block, stack, SIZE_MAX);
-    doc_end(doc, NULL);
-}
-
-/* What changed, and how the newest stands. */
-static void say_changes(struct doc *doc, const json_t *series, const char *newest,
-                        const char *database)
-{
-    const char *kind = member_text(series, "kind");
-    const json_t *stale = json_object_get(series, "stale"), *entry;
-    size_t i;
-
-    doc_open(doc, DOC_DETAILS, NULL);
-    if (!strcmp(kind, "constant"))
-        doc_say(doc, NULL, "No change.");
-    else if (strcmp(kind, "too_few") != 0)
-        doc_say(doc, NULL, "Changed (%s):", kind);
-    json_array_foreach(json_object_get(series, "changes"), i, entry) say_change(doc, entry);
-    json_array_foreach(json_object_get(series, "baselines"), i, entry)
-    {
-        const char *name = member_text(entry, "name");
-
-        doc_add(doc, "The newest is %+.2f %% against baseline %s (%s)",
-                100 * (number(entry, "ratio") - 1), name, member_text(entry, "result"));
-        if (database)
-            doc_add(doc, "; assay compare @%s %s --db %s", name, newest, database);
-        doc_end(doc, NULL);
-    }
-    if (json_is_object(stale)) {
-        doc_add(doc, "Stale: %s was measured on another stack: ", member_text(stale, "result"));
-        comparison_names_words(&doc->block, json_object_get(stale, "stack"), SIZE_MAX);
-        if (database)
-            doc_add(doc, "; assay reproduce %s --db %s", newest, database);
-        doc_end(doc, NULL);
-    }
-    doc_close(doc);
-}
-
 static void say_series(struct doc *doc, const json_t *series, const char *database, size_t columns)
 {
     const json_t *results = json_object_get(series, "results");
@@ -157,16 +113,16 @@ static void say_series(struct doc *doc, const json_t *series, const char *databa
     if (count > 1)
         append_strip(doc->out, series, columns);
     say_results(doc, series);
-    say_changes(doc, series, member_text(json_array_get(results, count - 1), "id"), database);
+    history_changes(doc, series, database);
 }
 
 static enum status read_filter(const struct command_line *line, struct store *store,
                                struct store_filter *filter, json_t **ret_row, struct error *err)
 {
     const char *since = command_value(line, KEY_SINCE);
-    const char *word_given = line->argument_count > 0 ? line->arguments[0] : NULL;
+    const char *word = line->argument_count > 0 ? line->arguments[0] : NULL;
     struct store_filter one = {0};
-    enum status status = STATUS_OK;
+    json_auto_t *rows = NULL;
 
     *filter = (struct store_filter){.device = command_value(line, KEY_DEVICE),
                                     .protocol = command_value(line, KEY_PROTOCOL),
@@ -176,22 +132,16 @@ static enum status read_filter(const struct command_line *line, struct store *st
                          "--since %s: write a date (2026-11-20, 2026-11-20T15:52; UTC) or an age "
                          "(7d, 12h, 30min)",
                          since);
-    if (word_given && (strchr(word_given, '/') || word_given[0] == '@')) {
-        json_t *rows = NULL;
-
-        status = store_find_cell(store, word_given, &one.cell, err);
-        if (status == STATUS_OK)
-            status = store_list_results(store, &one, &rows, err);
-        if (status == STATUS_OK) {
-            *ret_row = json_incref(json_array_get(rows, 0));
-            filter->workload = member_text(*ret_row, "workload");
-            filter->precision = member_text(*ret_row, "precision");
-        }
-        json_decref(rows);
-    } else {
-        filter->workload = word_given;
+    if (!word || (!strchr(word, '/') && word[0] != '@')) {
+        filter->workload = word;
+        return STATUS_OK;
     }
-    return status;
+    TRY(store_find_cell(store, word, &one.cell, err));
+    TRY(store_list_results(store, &one, &rows, err));
+    *ret_row = json_incref(json_array_get(rows, 0));
+    filter->workload = member_text(*ret_row, "workload");
+    filter->precision = member_text(*ret_row, "precision");
+    return STATUS_OK;
 }
 
 /* Of a result its own series; with --stale those that the stack has left behind. */
@@ -214,25 +164,20 @@ static int show(const struct command_line *line, struct store *store, void *cont
 {
     struct error err = ERROR_INIT;
     struct store_filter filter;
-    json_t *row = NULL, *all = NULL, *series;
+    json_auto_t *row = NULL, *all = NULL;
+    json_t *series;
     struct text out;
     struct doc doc;
     size_t i, short_ones = 0;
-    enum status status = read_filter(line, store, &filter, &row, &err);
 
     (void)context;
-    if (status == STATUS_OK)
-        status = history_make(store, &filter, &all, &err);
-    if (status != STATUS_OK) {
-        json_decref(row);
-        return err.code == STATUS_INVALID ? command_fail(&err) : command_fail_store(&err);
-    }
+    if (read_filter(line, store, &filter, &row, &err) != STATUS_OK ||
+        history_make(store, &filter, &all, &err) != STATUS_OK)
+        return command_fail_asked(&err);
     keep_wanted(line, row, all);
-    json_decref(row);
-    if (!command_has(line, KEY_JSON))
-        say_archived(store, "they are in no history");
     if (command_has(line, KEY_JSON))
-        return output_json(all);
+        return output_json(json_incref(all));
+    say_archived(store, "they are in no history");
     text_init(&out);
     doc = output_doc(line, &out);
     json_array_foreach(all, i, series)
@@ -248,30 +193,25 @@ static int show(const struct command_line *line, struct store *store, void *cont
         log_info("no results in %s match; `assay results %s%s` lists what there is",
                  store_path(store), store_path_word(store) ? "--db " : "",
                  store_path_word(store) ? store_path_word(store) : "BUNDLE");
-    json_decref(all);
     return output_document(&doc);
 }
 
 static int name_baseline(const struct command_line *line, struct store *store, void *context)
 {
     const char *name = command_value(line, KEY_BASELINE);
+    json_auto_t *body = NULL,
+                *asked = json_pack("{s:s, s:s}", "a", line->arguments[0], "name", name);
     struct error err = ERROR_INIT;
-    json_t *body = NULL;
     int64_t cell;
-    enum status status = history_baseline(store, line->arguments[0], name, &body, &err);
 
     (void)context;
-    if (status == STATUS_OK)
-        status = store_find_cell(store, member_text(body, "a"), &cell, &err);
-    if (status == STATUS_OK)
-        status = store_record_comparison(store, "baseline", cell, 0, COMPARISON_VERSION, "baseline",
-                                         body, &err);
-    if (status == STATUS_OK)
-        log_info("recorded: baseline %s is %s; @%s names it in compare, gate and others", name,
-                 member_text(body, "a"), name);
-    json_decref(body);
-    if (status != STATUS_OK)
-        return err.code == STATUS_INVALID ? command_fail(&err) : command_fail_store(&err);
+    if (judgement_baseline.make(store, asked, &body, &err) != STATUS_OK ||
+        store_find_cell(store, member_text(body, "a"), &cell, &err) != STATUS_OK ||
+        store_record_comparison(store, judgement_baseline.name, cell, 0, COMPARISON_VERSION,
+                                judgement_baseline.name, body, &err) != STATUS_OK)
+        return command_fail_asked(&err);
+    log_info("recorded: baseline %s is %s; @%s names it in compare, gate and others", name,
+             member_text(body, "a"), name);
     return command_has(line, KEY_JSON) ? output_json(json_array()) : ASSAY_EXIT_OK;
 }
 

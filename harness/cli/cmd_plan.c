@@ -1,17 +1,14 @@
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "harness/cli/commands.h"
-#include "harness/cli/output.h"
-#include "harness/cli/with_store.h"
+#include "harness/cli/judging.h"
 #include "harness/core/cleanup.h"
 #include "harness/core/file.h"
-#include "harness/core/log.h"
-#include "harness/core/member.h"
-#include "harness/core/number.h"
+#include "harness/core/text.h"
 #include "protocols/serving/trace.h"
 #include "protocols/stats/order.h"
+#include "reports/plan_document.h"
 #include "results/analysis/fleet_plan.h"
 
 enum {
@@ -23,8 +20,7 @@ enum {
     KEY_GROWTH,
     KEY_CONFIDENCE,
     KEY_AVAILABILITY,
-    KEY_RISK,
-    KEY_NO_RECORD
+    KEY_RISK
 };
 
 /* A number from above `least` to `most`, else `otherwise`. */
@@ -114,108 +110,19 @@ static enum status read_request(const struct command_line *line, json_t *request
     return read_number(line, KEY_RISK, "risk", 0.001, 0, 0.5, request, err);
 }
 
-/* ---- the view ---- */
-
-static double number(const json_t *object, const char *name)
+static enum status ask(const struct command_line *line, struct judging_request *ret,
+                       struct error *err)
 {
-    return json_number_value(json_object_get(object, name));
+    json_t *results = json_array(), *request = json_object();
+
+    ret->asked = json_pack("{s:o, s:o}", "results", results, "request", request);
+    for (size_t i = 0; i < line->argument_count; i++)
+        json_array_append_new(results, json_string(line->arguments[i]));
+    return read_request(line, request, err);
 }
 
-static void say_count(struct doc *doc, const json_t *plan, const char *name, const char *words)
-{
-    const json_t *count = json_object_get(plan, name);
-
-    if (json_is_integer(count))
-        doc_say(doc, NULL, "%lld\t%s", (long long)json_integer_value(count), words);
-    else
-        doc_say(doc, NULL, "?\t%s", words);
-}
-
-static void say_unit(struct doc *doc, const json_t *unit)
-{
-    const json_t *capacity = json_object_get(unit, "capacity");
-    const char *device = member_string(unit, "device");
-    char lo[NUMBER_SIZE], hi[NUMBER_SIZE];
-
-    number_format_digits(number(capacity, "lo"), 3, lo);
-    doc_add(doc, "Measured: {code %s}, %s: ", member_string(unit, "result"), device ? device : "?");
-    if (json_is_number(json_object_get(capacity, "hi")))
-        doc_say(doc, NULL, "%s to %s requests/s", lo,
-                number_format_digits(number(capacity, "hi"), 3, hi));
-    else
-        doc_say(doc, NULL, "at least %s requests/s", lo);
-}
-
-static void say_plan(struct doc *doc, const json_t *plan)
-{
-    static const struct doc_column columns[] = {{"Devices", DOC_NUMBER}, {"", 0}};
-    const json_t *request = json_object_get(plan, "request");
-    size_t i;
-    json_t *entry;
-
-    doc_add(doc, "%.4g requests/s", number(request, "demand"));
-    if (json_object_get(request, "trace"))
-        doc_add(doc, " (not exceeded in %g %% of the trace's spans of %g s)",
-                100 * number(request, "quantile"), number(request, "span_ns") / 1e9);
-    if (number(request, "growth") != 1)
-        doc_add(doc, ", times %g for growth", number(request, "growth"));
-    doc_say(doc, NULL, ", within the limits of what was measured:");
-    doc_table(doc, NULL, columns, 2);
-    say_count(doc, plan, "devices", "to serve it");
-    say_count(doc, plan, "spares", "spare, for those that are out");
-    say_count(doc, plan, "total", "in all");
-    doc_close(doc);
-    doc_say(doc, NULL,
-            "Confidence %g %%; each device works %g %% of the time, and for %g %% of it too few "
-            "may.",
-            100 * number(request, "confidence"), 100 * number(request, "availability"),
-            100 * number(request, "risk"));
-    json_array_foreach(json_object_get(plan, "units"), i, entry) say_unit(doc, entry);
-    json_array_foreach(json_object_get(plan, "notes"), i, entry)
-        doc_say(doc, NULL, "Note: %s", member_string(entry, "text"));
-}
-
-/* ---- the command ---- */
-
-/* What is recorded must mean the same when "last" is another. */
-static enum status make(const struct command_line *line, struct store *store, const json_t *request,
-                        json_t **ret, struct error *err)
-{
-    json_auto_t *results = json_array();
-
-    for (size_t i = 0; i < line->argument_count; i++) {
-        AUTO_FREE char *id = NULL;
-        int64_t cell;
-
-        TRY(store_find_result(store, line->arguments[i], &cell, &id, err));
-        json_array_append_new(results, json_string(id));
-    }
-    return fleet_plan_make(store, results, request, ret, err);
-}
-
-static int plan_fleet(const struct command_line *line, struct store *store, void *context)
-{
-    json_auto_t *plan = NULL;
-    struct error err = ERROR_INIT;
-
-    if (make(line, store, context, &plan, &err) != STATUS_OK)
-        return err.code == STATUS_INVALID ? command_fail(&err) : command_fail_store(&err);
-    if (!command_has(line, KEY_NO_RECORD) && !line->bundle)
-        database_record(line, "plan", "plan", plan, "the plan is not recorded");
-    return output_shown(line, plan, say_plan);
-}
-
-static int run(const struct command_line *line)
-{
-    json_t *request = json_object();
-    struct error err = ERROR_INIT;
-    int result = read_request(line, request, &err) == STATUS_OK
-                     ? with_store(line, STORE_READ, plan_fleet, request)
-                     : command_fail(&err);
-
-    json_decref(request);
-    return result;
-}
+static const struct judging judging = {
+    .judgement = &judgement_plan, .ask = ask, .write = plan_document};
 
 static const struct argp_option options[] = {
     {"demand", KEY_DEMAND, "RATE", 0, "requests/s that all devices together must serve"},
@@ -231,7 +138,6 @@ static const struct argp_option options[] = {
      "share of the time that a device works (default: 0.99)"},
     {"risk", KEY_RISK, "SHARE", 0,
      "share of the time in which too few devices may work (default: 0.001)"},
-    {"no-record", KEY_NO_RECORD, NULL, 0, "store nothing, and leave the file as it is"},
     {0}};
 
 const struct command command_plan = {
@@ -253,9 +159,9 @@ const struct command command_plan = {
         "  assay plan 9f2c41aa/1 --demand 40 --growth 1.5\n"
         "  assay plan 9f2c41aa/1 b7d0e333/1 --trace arrivals.csv --span 60s",
     .options = options,
-    .groups = GROUP_STORE | GROUP_JSON | GROUP_MARKDOWN,
+    .groups = GROUP_STORE | GROUP_JSON | GROUP_MARKDOWN | GROUP_RECORD,
     .arguments_min = 1,
     .arguments_max = FLEET_PLAN_UNITS_MAX,
     .completes = "RESULT",
-    .run = run,
+    .judging = &judging,
 };

@@ -4,15 +4,16 @@
 
 #include "harness/cli/commands.h"
 #include "harness/cli/comparison_view.h"
-#include "harness/cli/interrupt.h"
 #include "harness/cli/output.h"
 #include "harness/cli/signing.h"
 #include "harness/cli/with_store.h"
-#include "harness/core/log.h"
+#include "harness/core/cleanup.h"
+#include "harness/core/member.h"
 #include "harness/core/number.h"
 #include "harness/runner/campaign.h"
 #include "protocols/comparability.h"
 #include "reports/comparison_words.h"
+#include "results/analysis/judgement.h"
 #include "results/analysis/reproduction.h"
 
 enum { KEY_MARGIN = 0x100 };
@@ -147,191 +148,137 @@ static int tell(const struct command_line *line, const struct reproduction *repr
 }
 
 static int decide(const struct command_line *line, struct store *store,
-                  const struct stored_comparison *comparison, const struct comparison_arms *arms,
-                  double margin)
+                  const struct stored_comparison *comparison, double margin)
 {
-    struct reproduction reproduction;
+    CLEANUP(comparison_arms_finish) struct comparison_arms arms = {.words = {NULL}};
+    CLEANUP(reproduction_finish) struct reproduction reproduction = {.margin = margin};
     struct error err = ERROR_INIT;
-    json_t *object;
-    int shown;
+    json_auto_t *body = NULL;
 
+    if (comparison_arms_load(store, comparison, &arms, &err) != STATUS_OK)
+        return command_fail_store(&err);
     if (reproduction_make(store, comparison, margin, NULL, &reproduction, &err) != STATUS_OK)
         return command_fail(&err);
-    object = reproduction_json(&reproduction);
-    if (store_add_comparison(store, "reproduce", comparison->cells[0], comparison->cells[1],
-                             COMPARISON_VERSION, reproduction_verdict_name(reproduction.verdict),
-                             object, &err) == STATUS_OK)
-        shown = tell(line, &reproduction, arms, object);
-    else
-        shown = command_fail_store(&err);
-    json_decref(object);
-    reproduction_finish(&reproduction);
-    return shown;
+    body = reproduction_json(&reproduction);
+    if (store_add_comparison(store, judgement_reproduce.name, comparison->cells[0],
+                             comparison->cells[1], COMPARISON_VERSION,
+                             judgement_reproduce.verdict(body), body, &err) != STATUS_OK)
+        return command_fail_store(&err);
+    return tell(line, &reproduction, &arms, body);
 }
 
 static int compare_with(const struct command_line *line, struct store *store, const char *original,
-                        const struct campaign *campaign, const struct campaign_summary *summary,
+                        const char *again, const struct campaign_summary *summary,
                         const struct compare_options *options)
 {
-    struct stored_comparison comparison;
-    struct comparison_arms arms;
+    CLEANUP(stored_comparison_finish) struct stored_comparison comparison = {0};
     struct error err = ERROR_INIT;
-    char again[80], *reason;
-    int result;
 
-    snprintf(again, sizeof(again), "%.8s/1", campaign->uid);
     if (summary->ok == 0) {
-        reason =
-            text_format("no trial succeeded; `assay show %s --db %s` says why for each of the %zu",
-                        again, store_path_word(store), summary->failed + summary->unsupported);
-        result = tell_why_not(line, original, again, reason ? reason : "no trial succeeded");
-        free(reason);
-        return result;
+        error_set(&err, STATUS_UNAVAILABLE,
+                  "no trial succeeded; `assay show %s --db %s` says why for each of the %zu", again,
+                  store_path_word(store), summary->failed + summary->unsupported);
+        return tell_why_not(line, original, again, err.message);
     }
     if (stored_comparison_make(store, original, again, options, &comparison, &err) != STATUS_OK)
         return command_fail(&err);
-    if (comparison_arms_load(store, &comparison, &arms, &err) == STATUS_OK) {
-        result = decide(line, store, &comparison, &arms, options->margin);
-        comparison_arms_finish(&arms);
-    } else {
-        result = command_fail_store(&err);
-    }
-    stored_comparison_finish(&comparison);
-    return result;
+    return decide(line, store, &comparison, options->margin);
 }
 
 static int run_plan(const struct command_line *line, struct store *store, const char *original,
                     const struct plan *plan, const struct compare_options *compare)
 {
     struct campaign_options options = {.wake_fd = -1, .quiet = command_has(line, KEY_QUIET)};
+    CLEANUP(campaign_finish) struct campaign campaign = {0};
     struct campaign_summary summary = {0};
-    struct campaign campaign;
     struct error err = ERROR_INIT;
-    struct signing signing;
     enum status status;
     char again[80];
-    int result;
 
-    if (signing_open(NULL, &signing, &err) != STATUS_OK)
-        return command_fail(&err);
-    options.key = signing_key(&signing);
-    if (campaign_create(store, plan, line->text, &campaign, &err) != STATUS_OK) {
-        signing_close(&signing);
+    if (campaign_create(store, plan, line->text, &campaign, &err) != STATUS_OK)
         return command_fail_store(&err);
-    }
-    status = interrupt_open(INTERRUPT_TRIALS, &options.wake_fd, &err);
-    if (status == STATUS_OK)
-        status = campaign_run(&campaign, &options, &summary, &err);
-    signing_close(&signing);
-    if (status == STATUS_UNAVAILABLE) { /* the protocol refuses this machine */
-        snprintf(again, sizeof(again), "%.8s/1", campaign.uid);
-        result = tell_why_not(line, original, again, err.message);
-    } else if (status != STATUS_OK) {
-        result = command_fail(&err);
-    } else if (summary.interrupted) {
-        result = command_interrupted("interrupted; go on with: assay run --resume %.8s --db %s\n"
-                                     "and then with: assay compare %s %.8s/1 --db %s",
-                                     campaign.uid, store_path_word(store), original, campaign.uid,
-                                     store_path_word(store));
-    } else {
-        result = compare_with(line, store, original, &campaign, &summary, compare);
-    }
-    campaign_finish(&campaign);
-    return result;
-}
-
-/* Such a protocol says of itself that its results are no evidence. */
-static bool is_evidence(const json_t *record)
-{
-    return !json_is_false(json_object_get(json_object_get(record, "protocol"), "evidence"));
+    snprintf(again, sizeof(again), "%.8s/1", campaign.uid);
+    status = signing_run(&campaign, &options, &summary, &err);
+    if (status == STATUS_UNAVAILABLE) /* the protocol refuses this machine */
+        return tell_why_not(line, original, again, err.message);
+    if (status != STATUS_OK)
+        return command_fail(&err);
+    if (summary.interrupted)
+        return command_interrupted("interrupted; go on with: assay run --resume %.8s --db %s\n"
+                                   "and then with: assay compare %s %.8s/1 --db %s",
+                                   campaign.uid, store_path_word(store), original, campaign.uid,
+                                   store_path_word(store));
+    return compare_with(line, store, original, again, &summary, compare);
 }
 
 /* A placeholder for what a bundle withheld. */
 static bool is_withheld(const json_t *declaration)
 {
-    const char *reason = json_string_value(json_object_get(declaration, "reason"));
-
-    return reason && !strcmp(reason, "withheld");
+    return !strcmp(member_text(declaration, "reason"), "withheld");
 }
 
 /*
- * Why nothing can be said of a reproduction, however it comes out: the result does not even compare
- * with itself. NULL, or a message in `why`.
+ * UNSUPPORTED where nothing could be said of a reproduction, however it came out: the result does
+ * not even compare with itself.
  */
-static const char *why_incomparable(struct store *store, const char *original,
-                                    const struct compare_options *options, struct error *why)
+static enum status check_comparable(struct store *store, const char *original,
+                                    const struct compare_options *options, struct error *err)
 {
-    struct stored_comparison comparison;
-    const char *reason = NULL;
+    CLEANUP(stored_comparison_finish) struct stored_comparison comparison = {0};
+    const char *reason;
 
-    if (stored_comparison_make(store, original, original, options, &comparison, why) != STATUS_OK)
-        return why->message;
+    if (stored_comparison_make(store, original, original, options, &comparison, err) != STATUS_OK)
+        return STATUS_UNSUPPORTED;
     reason = comparability_why_no_evidence(comparison.judgement);
     if (!reason && !comparison.has_numbers)
         reason = comparison.why.message;
-    if (reason) {
-        error_set(why, STATUS_INVALID, "it compares with no result, not even with itself: %s",
-                  reason);
-        reason = why->message;
-    }
-    stored_comparison_finish(&comparison);
-    return reason;
+    return !reason ? STATUS_OK
+                   : error_set(err, STATUS_UNSUPPORTED,
+                               "it compares with no result, not even with itself: %s", reason);
 }
 
-static int with_record(const struct command_line *line, struct store *store, const json_t *record,
-                       const struct compare_options *options)
+/* The plan of a repetition. NOT_FOUND, UNAVAILABLE, UNSUPPORTED: it cannot be made here. */
+static enum status plan_again(const struct command_line *line, struct store *store,
+                              const json_t *record, const struct compare_options *options,
+                              struct plan *ret, struct error *err)
 {
-    const char *original = json_string_value(json_object_get(record, "id"));
-    json_t *campaign = NULL;
-    struct error err = ERROR_INIT;
-    const char *reason;
-    struct plan plan;
-    enum status status;
-    int result;
+    const json_t *protocol = json_object_get(record, "protocol");
+    json_auto_t *campaign = NULL;
 
-    if (!is_evidence(record))
-        return tell_why_not(
-            line, original, NULL,
-            "it was measured under a protocol that gives no evidence, whose results never "
-            "compare; run it again under another protocol");
-    if (is_withheld(json_object_get(record, "protocol")) ||
-        is_withheld(json_object_get(record, "workload")))
-        return tell_why_not(
-            line, original, NULL,
-            "its protocol or workload was withheld by who made the bundle; ask for a "
-            "bundle with both");
-    reason = why_incomparable(store, original, options, &err);
-    if (reason)
-        return tell_why_not(line, original, NULL, reason);
-    status = store_campaign_json(
+    if (json_is_false(json_object_get(protocol, "evidence")))
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "it was measured under a protocol that gives no evidence, whose results "
+                         "never compare; run it again under another protocol");
+    if (is_withheld(protocol) || is_withheld(json_object_get(record, "workload")))
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "its protocol or workload was withheld by who made the bundle; ask for a "
+                         "bundle with both");
+    TRY(check_comparable(store, member_text(record, "id"), options, err));
+    TRY(store_campaign_json(
         store, json_integer_value(json_object_get(json_object_get(record, "campaign"), "id")),
-        &campaign, &err);
-    if (status == STATUS_OK)
-        status = plan_from_record(record, json_object_get(campaign, "plan"), store,
-                                  command_value(line, KEY_DEVICE), &plan, &err);
-    json_decref(campaign);
-    if (status == STATUS_NOT_FOUND || status == STATUS_UNAVAILABLE || status == STATUS_UNSUPPORTED)
-        return tell_why_not(line, original, NULL, err.message);
-    if (status != STATUS_OK)
-        return command_fail(&err);
-    result = run_plan(line, store, original, &plan, options);
-    plan_finish(&plan);
-    return result;
+        &campaign, err));
+    return plan_from_record(record, json_object_get(campaign, "plan"), store,
+                            command_value(line, KEY_DEVICE), ret, err);
 }
 
 static int reproduce(const struct command_line *line, struct store *store, void *context)
 {
+    CLEANUP(plan_finish) struct plan plan = {0};
     struct error err = ERROR_INIT;
-    json_t *record = NULL;
+    json_auto_t *record = NULL;
+    const char *original;
+    enum status status;
     int64_t cell;
-    int result;
 
     if (store_find_cell(store, line->arguments[0], &cell, &err) != STATUS_OK ||
         store_cell_json(store, cell, &record, &err) != STATUS_OK)
         return command_fail_store(&err);
-    result = with_record(line, store, record, context);
-    json_decref(record);
-    return result;
+    original = member_text(record, "id");
+    status = plan_again(line, store, record, context, &plan, &err);
+    if (status == STATUS_NOT_FOUND || status == STATUS_UNAVAILABLE || status == STATUS_UNSUPPORTED)
+        return tell_why_not(line, original, NULL, err.message);
+    return status == STATUS_OK ? run_plan(line, store, original, &plan, context)
+                               : command_fail(&err);
 }
 
 static int run(const struct command_line *line)

@@ -52,31 +52,46 @@ static enum status write_one(const char *folder, const struct schema *schema, st
     return status;
 }
 
-static enum status write_all(const char *folder, struct error *err)
+/* That of command `i`, in the order of help; false: it writes no JSON. */
+static bool schema_at(size_t i, struct schema *ret)
 {
     size_t count;
-    const struct schema *schemas = schemas_all(&count);
+    const struct command *const *commands = commands_all(&count);
 
-    TRY(write_one(folder, schema_find(NULL), err));
+    *ret = schema_find(i < count ? commands[i]->name : NULL);
+    return ret->data != NULL;
+}
+
+static enum status write_all(const char *folder, struct error *err)
+{
+    struct schema schema = schema_find(NULL);
+    size_t count;
+
+    commands_all(&count);
+    TRY(write_one(folder, &schema, err));
     for (size_t i = 0; i < count; i++)
-        TRY(write_one(folder, &schemas[i], err));
+        if (schema_at(i, &schema))
+            TRY(write_one(folder, &schema, err));
     return STATUS_OK;
 }
 
 static int show_list(const struct command_line *line)
 {
     size_t count;
-    const struct schema *schemas = schemas_all(&count);
+    struct schema schema;
     json_t *rows = json_array();
     char id[SCHEMA_ID_MAX];
     struct text out;
 
+    commands_all(&count);
     text_init(&out);
     for (size_t i = 0; i < count; i++) {
-        schema_id(&schemas[i], id);
-        text_append_format(&out, "%-12s %s\n", schemas[i].command, id);
-        json_array_append_new(rows, json_pack("{s:s, s:s, s:o}", "command", schemas[i].command,
-                                              "id", id, "schema", json_null()));
+        if (!schema_at(i, &schema))
+            continue;
+        schema_id(&schema, id);
+        text_append_format(&out, "%-12s %s\n", schema.command, id);
+        json_array_append_new(rows, json_pack("{s:s, s:s, s:o}", "command", schema.command, "id",
+                                              id, "schema", json_null()));
     }
     if (command_has(line, KEY_JSON)) {
         text_finish(&out);
@@ -88,21 +103,21 @@ static int show_list(const struct command_line *line)
 
 static int show_one(const struct command_line *line, const char *command)
 {
-    const struct schema *schema = schema_find(command);
+    const struct schema schema = schema_find(command);
     struct error err = ERROR_INIT;
     char id[SCHEMA_ID_MAX];
     struct text out;
 
-    if (strcmp(schema->command, command) != 0) {
+    if (strcmp(schema.command, command) != 0) {
         error_set(&err, STATUS_NOT_FOUND,
                   "%s: no command with --json is called so; `assay schema` lists them", command);
         return command_fail(&err);
     }
     if (command_has(line, KEY_JSON))
         return output_json(json_pack("[{s:s, s:s, s:o}]", "command", command, "id",
-                                     schema_id(schema, id), "schema", schema_json(schema)));
+                                     schema_id(&schema, id), "schema", schema_json(&schema)));
     text_init(&out);
-    if (append(&out, schema, &err) != STATUS_OK) {
+    if (append(&out, &schema, &err) != STATUS_OK) {
         text_finish(&out);
         return command_fail(&err);
     }

@@ -22,6 +22,8 @@ static const struct {
     {GROUP_STACK,
      {{"lib", KEY_LIB, "NAME=PATH", OPTION_REPEATS,
        "open this file as the vendor library NAME (opencl, ...)", 92}}},
+    {GROUP_RECORD,
+     {{"no-record", KEY_NO_RECORD, NULL, 0, "store nothing, and leave the file as it is", 91}}},
     {GROUP_QUIET, {{"quiet", KEY_QUIET, NULL, 0, "no progress", 93}}},
 };
 
@@ -116,6 +118,11 @@ int command_fail_store(const struct error *err)
 
     return err->code == STATUS_NO_SPACE || err->code == STATUS_NO_MEMORY ? result
                                                                          : ASSAY_EXIT_STORE;
+}
+
+int command_fail_asked(const struct error *err)
+{
+    return err->code == STATUS_INVALID ? command_fail(err) : command_fail_store(err);
 }
 
 void command_say(const struct error *err)

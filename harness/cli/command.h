@@ -39,8 +39,9 @@ enum command_group {
     GROUP_STACK = 1 << 2,    /* --lib */
     GROUP_QUIET = 1 << 3,    /* --quiet */
     GROUP_MARKDOWN = 1 << 4, /* --markdown */
+    GROUP_RECORD = 1 << 5,   /* --no-record */
 };
-#define GROUP_COUNT 5
+#define GROUP_COUNT 6
 
 struct command_line;
 
@@ -57,6 +58,7 @@ struct command {
     const char *completes;   /* what the arguments are, as in an option's: "RESULT|FILE" */
     const char *first_words; /* what the first can be, blanks between; NULL: as above */
     int (*run)(const struct command_line *line);
+    const struct judging *judging; /* of one that makes a judgement, in place of `run` */
 };
 
 /* The table of all commands, in the order that help shows them. */
@@ -100,7 +102,7 @@ enum {
 #define OPTION_REPEATS 0x1000
 
 /* Keys of the shared groups. */
-enum { KEY_DB = 0x400, KEY_JSON, KEY_LIB, KEY_MARKDOWN, KEY_QUIET };
+enum { KEY_DB = 0x400, KEY_JSON, KEY_LIB, KEY_MARKDOWN, KEY_NO_RECORD, KEY_QUIET };
 
 /* Parses argv of one command and runs it; returns the exit status. */
 int command_main(const struct command *command, int argc, char **argv);
@@ -141,5 +143,7 @@ int command_fail(const struct error *err);
 /* As command_fail, of what was asked of a store: what it has not or cannot give is
  * ASSAY_EXIT_STORE. */
 int command_fail_store(const struct error *err);
+/* The same, but of wrong arguments where it is INVALID. */
+int command_fail_asked(const struct error *err);
 
 #endif

@@ -9,6 +9,7 @@
 #include "harness/cli/command.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/help.h"
+#include "harness/cli/judging.h"
 #include "harness/cli/output.h"
 #include "harness/cli/with_store.h"
 #include "harness/core/log.h"
@@ -273,8 +274,9 @@ int command_main(const struct command *command, int argc, char **argv)
             argv[0] = program;
             if (envelope_is_open() && !command_has(&line, KEY_JSON))
                 envelope_cancel(); /* --json was the value of another option */
-            result = check_variables(command, &err) == STATUS_OK ? command->run(&line)
-                                                                 : command_fail(&err);
+            result = check_variables(command, &err) != STATUS_OK ? command_fail(&err)
+                     : command->judging                          ? judging_run(&line)
+                                                                 : command->run(&line);
         } else {
             result = ASSAY_EXIT_USAGE;
         }

@@ -26,22 +26,6 @@ enum status comparison_by(const char *word, struct compare_options *options, str
                            word);
 }
 
-int comparison_fail(const struct error *err)
-{
-    if (err->code != STATUS_INVALID)
-        return command_fail_store(err);
-    command_say(err);
-    return ASSAY_EXIT_USAGE;
-}
-
-json_t *comparison_view_json(const struct comparison_arms *arms, const json_t *object)
-{
-    json_t *shown = json_copy((json_t *)(uintptr_t)object);
-
-    json_object_set(shown, "arms", arms->json);
-    return shown;
-}
-
 static void say_list(struct doc *doc, const char *title, const json_t *list)
 {
     size_t i;
@@ -91,8 +75,7 @@ static void say_verdict(struct doc *doc, const json_t *judgement)
  */
 static void say_no_figure(struct doc *doc, const struct comparison_arms *arms)
 {
-    bool a = json_is_null(json_object_get(json_array_get(arms->json, 0), "result"));
-    bool b = json_is_null(json_object_get(json_array_get(arms->json, 1), "result"));
+    const bool a = !arms->list[0].has_result, b = !arms->list[1].has_result;
 
     if (a || b)
         doc_say(doc, NULL,
@@ -148,7 +131,7 @@ static void say_answer(struct doc *doc, const struct stored_comparison *comparis
         say_no_figure(doc, arms);
     }
     doc_close(doc);
-    if (arms->figures)
+    if (comparison_arms_are_servers(arms))
         comparison_view_append_figures(doc, arms);
     if (comparison->note)
         doc_say(doc, NULL, "%s", comparison->note);

@@ -40,30 +40,47 @@ enum status comparison_by(const char *word, struct compare_options *options, str
             0                                                                                      \
     }
 
-/* Reports why there is no comparison. An exit status: of wrong arguments where it is INVALID. */
-int comparison_fail(const struct error *err);
-
 /* ---- one comparison ---- */
 
-/* What the two results are, and the result of each by itself. */
+struct compared_figure {
+    const char *metric;
+    double value, lo, hi; /* NAN: there is no interval */
+    const char *unit, *grade;
+};
+
+/* A trial that a comparison has no time of. */
+struct left_out_trial {
+    int64_t trial;
+    const char *why;
+};
+
+/* What a result is, and came to by itself. Strings are of the view; NULL: not known. */
+struct compared_arm {
+    const char *id, *implementation, *workload, *precision, *device_spec, *device, *foreign_worker,
+        *verdict;
+    int64_t batch, planned, counted; /* -1: not known */
+    bool has_result;
+    struct compared_figure result;
+    struct left_out_trial *left_out; /* heap */
+    struct compared_figure *figures; /* heap; of servers, what they are compared by */
+    size_t left_out_count, figure_count;
+    json_t *capacity; /* of a server, over all of its rates; NULL: they do not tell */
+};
+extern const struct type compared_arm_type;
+
+/* Both. */
 struct comparison_arms {
+    struct view view;
+    struct compared_arm list[2];
     char *words[2]; /* phrases (doc.h): "triad fp32 on cpu:0 (AMD EPYC): 28 GB/s ±3 %"; heap */
-    /*
-     * Array of two: {"id", "workload", "precision", "batch", "arm", "device_spec", "device",
-     * "verdict", "result": {"value", "lo", "hi", "unit"} or null, "planned", "counted", "left_out":
-     * [{"trial", "why"}], "figures": [..], "capacity"}. `left_out`: trials that a comparison has no
-     * time of. `figures`: of a server, each as "result"; `capacity`: over all of its rates, or
-     * null.
-     */
-    json_t *json;
-    char *figures; /* what two servers compare by, beside their verdict: rows of phrases, each of
-                      name, a and b and ended by \n; heap. NULL: they are none */
 };
 
 /* Reads them from the store. Finish with comparison_arms_finish. */
 enum status comparison_arms_load(struct store *store, const struct stored_comparison *comparison,
                                  struct comparison_arms *ret, struct error *err);
 void comparison_arms_finish(struct comparison_arms *arms);
+/* Whether both are servers under load, which have figures to be compared by. */
+bool comparison_arms_are_servers(const struct comparison_arms *arms);
 
 /* What is printed of `object`, which stays as it was recorded: with "arms". New object. */
 json_t *comparison_view_json(const struct comparison_arms *arms, const json_t *object);

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/core/member.h"
 #include "harness/core/cleanup.h"
+#include "harness/core/member.h"
 #include "reports/comparison_words.h"
 #include "reports/view.h"
 #include "results/analysis/pairs.h"
@@ -17,23 +17,79 @@ static const char *word_of(const char *word)
     return word ? word : "?";
 }
 
-static json_t *number_or_null(bool known, double value)
-{
-    return known ? real_or_null(value) : json_null();
-}
+/* ---- as JSON ---- */
 
-static json_t *metric_json(enum metric_id id, const struct metric_value *value)
+#define M(...) MEMBER(struct compared_figure, __VA_ARGS__)
+static const struct member figure_members[] = {
+    M(TEXT, metric, .flags = MEMBER_BORROWED),
+    M(FINITE, value),
+    M(REAL, lo),
+    M(REAL, hi),
+    M(TEXT, unit, .flags = MEMBER_BORROWED),
+    M(TEXT, grade, .flags = MEMBER_BORROWED | MEMBER_NULLABLE),
+};
+#undef M
+static const struct type figure_type = TYPE(struct compared_figure, "a figure", figure_members);
+
+#define M(...) MEMBER(struct left_out_trial, __VA_ARGS__)
+static const struct member left_out_members[] = {
+    M(INTEGER, trial),
+    M(TEXT, why, .flags = MEMBER_BORROWED),
+};
+#undef M
+static const struct type left_out_type =
+    TYPE(struct left_out_trial, "a trial left out", left_out_members);
+
+static const struct type *const capacity_choices[] = {&capacity_result_type, NULL};
+#define M(...) MEMBER(struct compared_arm, __VA_ARGS__)
+#define NAMED(member) M(TEXT, member, .flags = MEMBER_BORROWED | MEMBER_NULLABLE)
+#define COUNTED(member) M(INTEGER, member, .flags = MEMBER_NULLABLE | MEMBER_FROM_0)
+static const struct member arm_members[] = {
+    M(TEXT, id, .flags = MEMBER_BORROWED),
+    NAMED(implementation),
+    NAMED(workload),
+    NAMED(precision),
+    COUNTED(batch),
+    NAMED(device_spec),
+    NAMED(device),
+    NAMED(foreign_worker),
+    NAMED(verdict),
+    M(RECORD, result, .of = &figure_type, .flags = MEMBER_NULLABLE,
+      .has = offsetof(struct compared_arm, has_result)),
+    COUNTED(planned),
+    COUNTED(counted),
+    M(LIST, left_out, .of = &left_out_type, .count = offsetof(struct compared_arm, left_out_count)),
+    M(LIST, figures, .of = &figure_type, .count = offsetof(struct compared_arm, figure_count),
+      .help = "of a server, what it is compared by; else empty"),
+    M(ANY, capacity, .flags = MEMBER_NULLABLE, .choices = capacity_choices),
+};
+#undef COUNTED
+#undef NAMED
+#undef M
+const struct type compared_arm_type =
+    TYPE(struct compared_arm, "an arm", arm_members, .def = "arm");
+
+json_t *comparison_view_json(const struct comparison_arms *arms, const json_t *object)
 {
-    if (!value)
-        return json_null();
-    return json_pack("{s:s, s:o, s:o, s:o, s:s, s:s?}", "metric", metrics[id].id, "value",
-                     real_or_null(value->value), "lo",
-                     number_or_null(value->has_interval, value->lo), "hi",
-                     number_or_null(value->has_interval, value->hi), "unit", value->unit, "grade",
-                     value->grade ? metric_grade_name(value->grade) : NULL);
+    json_t *shown = json_copy((json_t *)(uintptr_t)object), *list = json_array();
+
+    for (size_t i = 0; i < arms->view.cell_count; i++)
+        json_array_append_new(list, type_to_json(&compared_arm_type, &arms->list[i]));
+    json_object_set_new(shown, "arms", list);
+    return shown;
 }
 
 /* ---- the figures of both ---- */
+
+static struct compared_figure figure_of(enum metric_id id, const struct metric_value *value)
+{
+    return (struct compared_figure){metrics[id].id,
+                                    value->value,
+                                    value->has_interval ? value->lo : NAN,
+                                    value->has_interval ? value->hi : NAN,
+                                    value->unit,
+                                    value->grade ? metric_grade_name(value->grade) : NULL};
+}
 
 /* What servers compare by at a rate. */
 static bool is_compared(enum metric_id id)
@@ -53,76 +109,55 @@ static void append_words(struct text *out, const struct view_cell *cell, enum me
         doc_phrase(out, "\t-");
 }
 
-/* "93 /s", "at least 80 /s"; "-" where the rates do not tell. Sets "capacity" of the arm. */
-static enum status add_capacity(struct store *store, const struct view_cell *cell, json_t *arm,
-                                struct text *out, struct error *err)
+/* What servers compare by, beside their verdict; an arm that is none stays without. */
+static enum status add_figures(struct store *store, const struct view_cell *cell,
+                               struct compared_arm *arm, struct error *err)
 {
-    json_t *capacity = NULL;
-    struct served_figure figure;
-
-    TRY(stored_comparison_capacity(store, cell->id, &capacity, err));
-    figure = (struct served_figure){member_number(capacity, "value"), member_number(capacity, "lo"),
-                                    member_number(capacity, "hi")};
-    doc_phrase(out, json_is_null(capacity) ? "\t-" : "\t");
-    if (!json_is_null(capacity))
-        comparison_served_words(out, COMPARE_CAPACITY, &figure);
-    json_object_set_new(arm, "capacity", capacity);
-    return STATUS_OK;
-}
-
-static void add_figures(const struct view_cell *cell, json_t *arm)
-{
-    json_t *list = json_array();
-
+    arm->figures = calloc(METRIC_ITERATION_TIME, sizeof(*arm->figures));
+    if (!arm->figures)
+        return error_no_memory(err);
     for (int id = 0; id < METRIC_ITERATION_TIME; id++) {
         const struct metric_value *value = view_metric(cell, (enum metric_id)id);
 
         if (value && value->has_value && is_compared((enum metric_id)id))
-            json_array_append_new(list, metric_json((enum metric_id)id, value));
+            arm->figures[arm->figure_count++] = figure_of((enum metric_id)id, value);
     }
-    json_object_set_new(arm, "figures", list);
+    return stored_comparison_capacity(store, cell->id, &arm->capacity, err);
 }
 
-static enum status add_servers(struct store *store, const struct view *view,
-                               struct comparison_arms *arms, struct error *err)
+bool comparison_arms_are_servers(const struct comparison_arms *arms)
 {
-    CLEANUP(text_finish) struct text rows;
-
     for (size_t i = 0; i < 2; i++)
-        if (!view_metric(&view->cells[i], METRIC_ATTAINMENT))
-            return STATUS_OK;
-    text_init(&rows);
-    for (int id = 0; id < METRIC_ITERATION_TIME; id++) {
-        if (!is_compared((enum metric_id)id) || !view_any_metric(view, (enum metric_id)id))
-            continue;
-        doc_phrase(&rows, "%s", metrics[id].label);
-        for (int i = 0; i < 2; i++)
-            append_words(&rows, &view->cells[i], (enum metric_id)id);
-        doc_phrase(&rows, "\n");
-    }
-    doc_phrase(&rows, "capacity");
-    for (size_t i = 0; i < 2; i++) {
-        json_t *arm = json_array_get(arms->json, i);
-
-        add_figures(&view->cells[i], arm);
-        TRY(add_capacity(store, &view->cells[i], arm, &rows, err));
-    }
-    doc_phrase(&rows, "\n");
-    arms->figures = text_steal(&rows);
-    return arms->figures ? STATUS_OK : error_no_memory(err);
+        if (i >= arms->view.cell_count || !view_metric(&arms->view.cells[i], METRIC_ATTAINMENT))
+            return false;
+    return true;
 }
 
 void comparison_view_append_figures(struct doc *doc, const struct comparison_arms *arms)
 {
     static const struct doc_column columns[] = {{"", DOC_NAME}, {"a", 0}, {"b", 0}};
-    const char *row = arms->figures;
 
     doc_table(doc, NULL, columns, sizeof(columns) / sizeof(*columns));
-    for (size_t length; *row; row += length + 1) {
-        length = strcspn(row, "\n");
-        text_append_bytes(&doc->block, row, length);
+    for (int id = 0; id < METRIC_ITERATION_TIME; id++) {
+        if (!is_compared((enum metric_id)id) || !view_any_metric(&arms->view, (enum metric_id)id))
+            continue;
+        doc_add(doc, "%s", metrics[id].label);
+        for (int i = 0; i < 2; i++)
+            append_words(&doc->block, &arms->view.cells[i], (enum metric_id)id);
         doc_end(doc, NULL);
     }
+    doc_add(doc, "capacity");
+    for (int i = 0; i < 2; i++) {
+        const json_t *capacity = arms->list[i].capacity;
+        const struct served_figure served = {member_number(capacity, "value"),
+                                             member_number(capacity, "lo"),
+                                             member_number(capacity, "hi")};
+
+        doc_add(doc, capacity ? "\t" : "\t-");
+        if (capacity)
+            comparison_served_words(&doc->block, COMPARE_CAPACITY, &served);
+    }
+    doc_end(doc, NULL);
     doc_close(doc);
 }
 
@@ -159,20 +194,6 @@ static const char *why_left_out(const struct view_cell *cell, size_t i)
                : NULL;
 }
 
-static json_t *left_out_json(const struct view_cell *cell)
-{
-    json_t *list = json_array();
-
-    for (size_t i = 0; i < cell->trial_count; i++) {
-        const char *why = why_left_out(cell, i);
-
-        if (why)
-            json_array_append_new(list, json_pack("{s:I, s:s}", "trial",
-                                                  (json_int_t)cell->trials[i].number, "why", why));
-    }
-    return list;
-}
-
 /* "check_failed" as "check failed". */
 static void append_reason(struct text *out, const char *reason)
 {
@@ -184,29 +205,22 @@ static void append_reason(struct text *out, const char *reason)
         doc_spaced(out, reason);
 }
 
-static void append_left_out(struct text *out, const struct view_cell *cell, size_t count)
+static void append_left_out(struct text *out, const struct compared_arm *arm)
 {
-    const char *before = "";
-
-    if (count == 0 || !cell->trials_planned.known)
+    if (arm->left_out_count == 0 || arm->planned < 0)
         return;
-    doc_phrase(out, "; %lld of %lld trials count, without",
-               (long long)cell->trials_planned.value - (long long)count,
-               (long long)cell->trials_planned.value);
-    for (size_t i = 0; i < cell->trial_count; i++) {
-        const char *why = why_left_out(cell, i);
-
-        if (!why)
-            continue;
-        doc_phrase(out, "%s trial %lld (", before, (long long)cell->trials[i].number);
-        append_reason(out, why);
+    doc_phrase(out, "; %lld of %lld trials count, without", (long long)arm->counted,
+               (long long)arm->planned);
+    for (size_t i = 0; i < arm->left_out_count; i++) {
+        doc_phrase(out, "%s trial %lld (", i ? "," : "", (long long)arm->left_out[i].trial);
+        append_reason(out, arm->left_out[i].why);
         doc_phrase(out, ")");
-        before = ",";
     }
 }
 
 /* "triad fp32 on cpu:0 (AMD EPYC): 28 GB/s ±3 %" */
-static void append_arm(struct text *out, const struct view_cell *cell, size_t left_out)
+static void append_arm(struct text *out, const struct view_cell *cell,
+                       const struct compared_arm *arm)
 {
     CLEANUP(text_finish) struct text worker;
     enum scenario scenario;
@@ -229,75 +243,68 @@ static void append_arm(struct text *out, const struct view_cell *cell, size_t le
         doc_phrase(out, ", measured by the foreign worker %s", cell->origin.worker);
     doc_phrase(out, ": ");
     append_result(out, cell);
-    append_left_out(out, cell, left_out);
+    append_left_out(out, arm);
 }
 
-static json_t *text_or_null(const char *text)
+static enum status describe(const struct view_cell *cell, struct compared_arm *arm,
+                            char **ret_words, struct error *err)
 {
-    json_t *string = text ? json_string(text) : NULL;
-
-    return string ? string : json_null();
-}
-
-static enum status describe(const struct view_cell *cell, char **ret_words, json_t *list,
-                            struct error *err)
-{
-    json_t *left_out = left_out_json(cell);
     enum metric_id id = METRIC_ITERATION_TIME;
     const struct metric_value *headline = view_headline(cell, &id);
     struct text out;
 
+    *arm = (struct compared_arm){
+        .id = cell->result,
+        .implementation = cell->implementation,
+        .workload = cell->workload,
+        .precision = cell->precision,
+        .device_spec = cell->device_spec,
+        .device = cell->device.name,
+        .foreign_worker = cell->origin.worker,
+        .verdict = cell->estimate ? estimate_verdict_name(cell->estimate->verdict) : NULL,
+        .batch = cell->batch.known ? cell->batch.value : -1,
+        .planned = cell->trials_planned.known ? cell->trials_planned.value : -1,
+        .has_result = headline != NULL,
+        .left_out = calloc(cell->trial_count + 1, sizeof(*arm->left_out))};
+    if (!arm->left_out)
+        return error_no_memory(err);
+    if (headline)
+        arm->result = figure_of(id, headline);
+    for (size_t i = 0; i < cell->trial_count; i++) {
+        const char *why = why_left_out(cell, i);
+
+        if (why)
+            arm->left_out[arm->left_out_count++] =
+                (struct left_out_trial){cell->trials[i].number, why};
+    }
+    arm->counted = arm->planned < 0 ? -1 : arm->planned - (int64_t)arm->left_out_count;
     text_init(&out);
-    append_arm(&out, cell, json_array_size(left_out));
+    append_arm(&out, cell, arm);
     *ret_words = text_steal(&out);
-    json_array_append_new(
-        list,
-        json_pack(
-            "{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:[], s:n}", "id",
-            cell->result, "implementation", text_or_null(cell->implementation), "workload",
-            text_or_null(cell->workload), "precision", text_or_null(cell->precision), "batch",
-            cell->batch.known ? json_integer(cell->batch.value) : json_null(), "device_spec",
-            text_or_null(cell->device_spec), "device", text_or_null(cell->device.name),
-            "foreign_worker", text_or_null(cell->origin.worker), "verdict",
-            cell->estimate ? json_string(estimate_verdict_name(cell->estimate->verdict))
-                           : json_null(),
-            "result", metric_json(id, headline), "planned",
-            cell->trials_planned.known ? json_integer(cell->trials_planned.value) : json_null(),
-            "counted",
-            cell->trials_planned.known
-                ? json_integer(cell->trials_planned.value - (json_int_t)json_array_size(left_out))
-                : json_null(),
-            "left_out", left_out, "figures", "capacity"));
     return *ret_words ? STATUS_OK : error_no_memory(err);
 }
 
 enum status comparison_arms_load(struct store *store, const struct stored_comparison *comparison,
                                  struct comparison_arms *ret, struct error *err)
 {
-    struct comparison_arms arms = {.json = json_array()};
-    struct view view;
-    enum status status = view_load(store, comparison->cells, 2, VIEW_SUMMARY, &view, err);
+    CLEANUP(comparison_arms_finish) struct comparison_arms arms = {.words = {NULL}};
 
-    if (status == STATUS_OK) {
-        for (size_t i = 0; i < 2 && i < view.cell_count && status == STATUS_OK; i++)
-            status = describe(&view.cells[i], &arms.words[i], arms.json, err);
-        if (status == STATUS_OK && view.cell_count == 2)
-            status = add_servers(store, &view, &arms, err);
-        view_finish(&view);
-    }
-    if (status != STATUS_OK) {
-        comparison_arms_finish(&arms);
-        return status;
-    }
+    TRY(view_load(store, comparison->cells, 2, VIEW_SUMMARY, &arms.view, err));
+    for (size_t i = 0; i < arms.view.cell_count; i++)
+        TRY(describe(&arms.view.cells[i], &arms.list[i], &arms.words[i], err));
+    for (size_t i = 0; i < 2 && comparison_arms_are_servers(&arms); i++)
+        TRY(add_figures(store, &arms.view.cells[i], &arms.list[i], err));
     *ret = arms;
+    arms = (struct comparison_arms){.words = {NULL}};
     return STATUS_OK;
 }
 
 void comparison_arms_finish(struct comparison_arms *arms)
 {
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         free(arms->words[i]);
-    free(arms->figures);
-    json_decref(arms->json);
+        type_finish(&compared_arm_type, &arms->list[i]);
+    }
+    view_finish(&arms->view);
     memset(arms, 0, sizeof(*arms));
 }

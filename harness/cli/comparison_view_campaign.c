@@ -105,7 +105,7 @@ static enum status say_arms(struct doc *doc, struct store *store,
     for (size_t i = 0; i < c->count; i++) {
         const struct stored_comparison *one = &c->list[i];
         const json_t *factors = factors_of(c, i);
-        CLEANUP(comparison_arms_finish) struct comparison_arms arms = {.json = NULL};
+        CLEANUP(comparison_arms_finish) struct comparison_arms arms = {.words = {NULL}};
 
         TRY(comparison_arms_load(store, one, &arms, err));
         if (one->pairs.places[1] == one->pairs.places[0] + 1) {
@@ -248,7 +248,7 @@ static enum status append_all(struct doc *doc, struct store *store,
         TRY(say_arms(doc, store, c, err));
     campaign_comparison_append(doc, c, gated);
     for (size_t i = 0; explain && i < c->count; i++) {
-        CLEANUP(comparison_arms_finish) struct comparison_arms arms = {.json = NULL};
+        CLEANUP(comparison_arms_finish) struct comparison_arms arms = {.words = {NULL}};
 
         TRY(comparison_arms_load(store, &c->list[i], &arms, err));
         doc_heading(doc, 3, NULL, "%zu  %s", i + 1, c->names[i]);
@@ -261,7 +261,7 @@ int campaign_comparison_show(const struct command_line *line, struct store *stor
                              const struct campaign_comparison *c, bool gated)
 {
     const bool explain = command_has(line, KEY_EXPLAIN);
-    CLEANUP(comparison_arms_finish) struct comparison_arms arms = {.json = NULL};
+    CLEANUP(comparison_arms_finish) struct comparison_arms arms = {.words = {NULL}};
     json_auto_t *object = NULL;
     struct error err = ERROR_INIT;
     enum status status = STATUS_OK;

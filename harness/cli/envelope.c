@@ -50,10 +50,10 @@ static json_t *error_json(enum status code, const char *message, const char *pla
 
 static json_t *document(json_t *data, json_t *findings, json_t *errors)
 {
-    const struct schema *schema = schema_find(envelope.command);
+    const struct schema schema = schema_find(envelope.command);
     char id[SCHEMA_ID_MAX];
 
-    return json_pack("{s:s, s:s, s:s?, s:o, s:o, s:o}", "schema", schema_id(schema, id), "version",
+    return json_pack("{s:s, s:s, s:s?, s:o, s:o, s:o}", "schema", schema_id(&schema, id), "version",
                      ASSAY_VERSION, "command", envelope.command, "data", data, "findings", findings,
                      "errors", errors);
 }

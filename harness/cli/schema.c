@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/cli/command.h"
+#include "harness/cli/judging.h"
 #include "harness/cli/schema_data.h"
 #include "harness/core/shape.h"
 #include "harness/core/status.h"
@@ -19,24 +21,24 @@ static const struct type error = TYPE_OF_MEMBERS(error_members, .def = "error");
 static const struct type errors = {LIST_OF(error)};
 
 static const struct schema schemas[] = {
-#define SCHEMA_ROW(name, version) {#name, version, &schema_##name},
+#define SCHEMA_ROW(name, version) {#name, version, &schema_##name, false},
     SCHEMA_MAP(SCHEMA_ROW)
 #undef SCHEMA_ROW
 };
-static const struct schema of_errors = {"error", 1, NULL};
 
-const struct schema *schemas_all(size_t *ret_count)
+struct schema schema_find(const char *name)
 {
-    *ret_count = sizeof(schemas) / sizeof(schemas[0]);
-    return schemas;
-}
+    size_t count;
+    const struct command *const *commands = commands_all(&count);
 
-const struct schema *schema_find(const char *command)
-{
-    for (size_t i = 0; command && i < sizeof(schemas) / sizeof(schemas[0]); i++)
-        if (!strcmp(schemas[i].command, command))
-            return &schemas[i];
-    return &of_errors;
+    for (size_t i = 0; name && i < sizeof(schemas) / sizeof(schemas[0]); i++)
+        if (!strcmp(schemas[i].command, name))
+            return schemas[i];
+    for (size_t i = 0; name && i < count; i++)
+        if (commands[i]->judging && !strcmp(commands[i]->name, name))
+            return (struct schema){commands[i]->name, 1, commands[i]->judging->judgement->type,
+                                   commands[i]->judging->several};
+    return (struct schema){"error", 1, NULL, false};
 }
 
 const char *schema_id(const struct schema *schema, char ret[SCHEMA_ID_MAX])
@@ -54,11 +56,14 @@ static json_t *nullable(json_t *schema)
 json_t *schema_json(const struct schema *schema)
 {
     char id[SCHEMA_ID_MAX];
-    json_t *definitions = json_object(), *data, *command, *properties;
+    json_t *definitions = json_object(), *data = NULL, *command, *properties;
 
     schema_id(schema, id);
-    data = schema->data ? nullable(type_schema(schema->data, definitions))
-                        : json_pack("{s:s}", "type", "null");
+    if (schema->data)
+        data = type_schema(schema->data, definitions);
+    if (schema->is_list)
+        data = json_pack("{s:s, s:o}", "type", "array", "items", data);
+    data = data ? nullable(data) : json_pack("{s:s}", "type", "null");
     command = schema->data ? json_pack("{s:s}", "const", schema->command)
                            : nullable(json_pack("{s:s}", "type", "string"));
     properties =

@@ -20,13 +20,11 @@ struct schema {
     const char *command;
     unsigned version;
     const struct type *data;
+    bool is_list; /* the data is a list of that */
 };
 
-/* All, in the order of help. */
-const struct schema *schemas_all(size_t *ret_count);
-
-/* Of this command; of one that writes no JSON, or NULL, the schema of errors alone. */
-const struct schema *schema_find(const char *command);
+/* Of this command; of one that writes no JSON, or NULL, the schema of errors alone, "error". */
+struct schema schema_find(const char *command);
 
 #define SCHEMA_ID_MAX 64
 /* "urn:assay:schema:results:1": the schema's $id, and the member `schema` of each document. */

@@ -10,11 +10,7 @@
 #include "harness/runner/expected.h"
 #include "protocols/contract.h"
 #include "protocols/serving/power.h"
-#include "results/analysis/acceptance.h"
 #include "results/analysis/calibration.h"
-#include "results/analysis/cost.h"
-#include "results/analysis/decision.h"
-#include "results/analysis/fleet_plan.h"
 #include "results/analysis/history.h"
 #include "results/evidence/verify.h"
 #include "results/store/store.h"
@@ -254,13 +250,9 @@ const struct type schema_power = {ONE_OF(power_choices)};
 
 const struct type schema_calibrate = {RECORD_OF(calibration_type)};
 
-/* ---- accept, cost, decide, history, plan ---- */
+/* ---- history ---- */
 
-const struct type schema_accept = {RECORD_OF(acceptance_type)};
-const struct type schema_cost = {LIST_OF(cost_type)};
-const struct type schema_decide = {RECORD_OF(decision_type)};
 const struct type schema_history = {LIST_OF(history_type)};
-const struct type schema_plan = {RECORD_OF(fleet_plan_type)};
 
 /* ---- evidence ---- */
 

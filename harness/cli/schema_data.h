@@ -1,4 +1,4 @@
-/* schema_data - the type of each command's data, in the order of help. */
+/* schema_data - the type of each command's data, but of those that make judgements. */
 #ifndef ASSAY_CLI_SCHEMA_DATA_H
 #define ASSAY_CLI_SCHEMA_DATA_H
 
@@ -17,11 +17,7 @@
     X(ab, 1)                                                                                       \
     X(matrix, 1)                                                                                   \
     X(gate, 1)                                                                                     \
-    X(plan, 1)                                                                                     \
-    X(accept, 1)                                                                                   \
     X(history, 1)                                                                                  \
-    X(cost, 1)                                                                                     \
-    X(decide, 1)                                                                                   \
     X(reproduce, 1)                                                                                \
     X(analyze, 1)                                                                                  \
     X(power, 1)                                                                                    \

@@ -1,4 +1,5 @@
 /* What show, compare, ab, gate, reproduce and analyze write: the whole record, and comparisons. */
+#include "harness/cli/comparison_view.h"
 #include "harness/cli/schema_data.h"
 #include "harness/core/shape.h"
 #include "protocols/comparability.h"
@@ -38,38 +39,8 @@ static const struct type *const series_choices[] = {&estimate_series, &pair_seri
 static const struct type series = {ONE_OF(series_choices)};
 const struct type schema_analyze = {LIST_OF(series)};
 
-static const struct type rate = TYPE_OF({
-    SHOWN("metric", TEXT),
-    SHOWN("value", FINITE),
-    SHOWN("lo", REAL),
-    SHOWN("hi", REAL),
-    SHOWN("unit", TEXT),
-    OR_NULL("grade", TEXT),
-});
-static const struct type left_out = TYPE_OF({
-    SHOWN("trial", INTEGER),
-    SHOWN("why", TEXT),
-});
-static const struct member arm_members[] = {
-    SHOWN("id", TEXT),
-    OR_NULL("implementation", TEXT),
-    OR_NULL("workload", TEXT),
-    OR_NULL("precision", TEXT),
-    OR_NULL("batch", INTEGER),
-    OR_NULL("device_spec", TEXT),
-    OR_NULL("device", TEXT),
-    OR_NULL("foreign_worker", TEXT),
-    OR_NULL("verdict", TEXT),
-    OR_NULL("result", RECORD, .of = &rate),
-    OR_NULL("planned", INTEGER),
-    OR_NULL("counted", INTEGER),
-    SHOWN("left_out", LIST, .of = &left_out),
-    SHOWN("figures", LIST, .of = &rate, .help = "of a server, what it is compared by; else empty"),
-    OR_NULL("capacity", RECORD, .of = &capacity_result_type)};
-static const struct type arm = TYPE_OF_MEMBERS(arm_members, .def = "arm");
-
 #define COMPARED_MEMBERS                                                                           \
-    SHOWN("a", TEXT), SHOWN("b", TEXT), OPTIONAL("arms", LIST, .of = &arm),                        \
+    SHOWN("a", TEXT), SHOWN("b", TEXT), OPTIONAL("arms", LIST, .of = &compared_arm_type),          \
         SHOWN("comparability", RECORD, .of = &comparability_type),                                 \
         SHOWN("separating_runs", LIST, .of = &type_of_text), OR_NULL("attribution", TEXT),         \
         OR_NULL("comparison", RECORD, .of = &comparison_type), OR_NULL("verdict", TEXT),           \

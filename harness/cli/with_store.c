@@ -7,7 +7,6 @@
 #include "harness/core/log.h"
 #include "harness/core/shell.h"
 #include "harness/core/text.h"
-#include "results/analysis/stored_comparison.h"
 #include "results/evidence/bundle.h"
 
 #define SECOND_NS ((int64_t)1000000000)
@@ -85,28 +84,6 @@ int with_store_at(const struct command_line *line, const char *path, enum store_
     result = run(line, store, context);
     store_close(store);
     return result;
-}
-
-void database_record(const struct command_line *line, const char *kind, const char *verdict,
-                     const json_t *made, const char *failed)
-{
-    const size_t count = json_is_array(made) ? json_array_size(made) : 1;
-    struct store *store = NULL;
-    struct error err = ERROR_INIT;
-    int64_t cell;
-    enum status status = database_open(command_database(line), STORE_WRITE,
-                                       database_wait_ns(STORE_READ), &store, &err);
-
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-        const json_t *one = json_is_array(made) ? json_array_get(made, i) : made;
-
-        status = store_find_cell(store, json_string_value(json_object_get(one, "a")), &cell, &err);
-        if (status == STATUS_OK)
-            status = stored_judgement_record(store, kind, cell, 0, verdict, one, &err);
-    }
-    if (status != STATUS_OK)
-        log_warning("%s: %s", failed, err.message);
-    store_close(store);
 }
 
 int with_store(const struct command_line *line, enum store_mode mode, with_store_fn *run,

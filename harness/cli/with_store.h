@@ -26,15 +26,6 @@ enum status database_open(const char *path, enum store_mode mode, int64_t wait_n
                           struct store **ret, struct error *err);
 
 /*
- * Records in the command's database what was decided of stored results: `kind` and its verdict
- * (FORMAT.md); `made` is the body, or an array of them, and each names its first result as "a". Who
- * may only read a database may still decide by it: what fails is a warning that begins with
- * `failed`.
- */
-void database_record(const struct command_line *line, const char *kind, const char *verdict,
-                     const json_t *made, const char *failed);
-
-/*
  * INVALID where ASSAY_DB_WAIT is no number of seconds up to a day. Every command checks it first.
  */
 enum status database_check_wait(struct error *err);

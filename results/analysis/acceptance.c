@@ -12,6 +12,7 @@
 #include "protocols/comparability.h"
 #include "results/analysis/fields.h"
 #include "results/analysis/judged.h"
+#include "results/analysis/judgement.h"
 #include "results/analysis/fleet_plan.h"
 
 static const struct type unit_shape = TYPE_OF({
@@ -42,7 +43,7 @@ static const struct type campaign_shape = TYPE_OF({
     SHOWN("planned", BOOLEAN, .help = "this very contract is in its plan"),
     SHOWN("nonce", BOOLEAN, .help = "the plan has the contract's nonce, or none is demanded"),
 });
-const struct type acceptance_type = TYPE_OF({
+static const struct type acceptance_type = TYPE_OF({
     SHOWN("a", TEXT),
     SHOWN("campaigns", LIST, .of = &campaign_shape),
     SHOWN("contract", JSON),
@@ -86,13 +87,13 @@ static enum status add_campaign(struct store *store, const json_t *contract, con
     for (size_t i = 0; i < json_array_size(cells); i++) {
         json_auto_t *record = NULL;
 
-        TRY(judged_cell_json(store,
-                             json_integer_value(json_object_get(json_array_get(cells, i), "cell")),
-                             &record, err));
-        if (is_like(record, like)) {
-            json_array_append(evidence->records, record);
-            json_array_append_new(evidence->nonces, json_boolean(has_nonce));
-        }
+        cell = json_integer_value(json_object_get(json_array_get(cells, i), "cell"));
+        TRY(store_cell_json(store, cell, &record, err));
+        if (!is_like(record, like))
+            continue;
+        TRY(judged_record(store, cell, record, err));
+        json_array_append(evidence->records, record);
+        json_array_append_new(evidence->nonces, json_boolean(has_nonce));
     }
     json_array_append_new(evidence->campaigns,
                           json_pack("{s:s, s:b, s:b}", "campaign", member_text(campaign, "uid"),
@@ -324,9 +325,10 @@ static void finish(struct evidence *evidence)
     json_decref(evidence->campaigns);
 }
 
-enum status acceptance_make(struct store *store, const json_t *contract, const json_t *campaigns,
-                            json_t **ret, struct error *err)
+static enum status make(struct store *store, const json_t *asked, json_t **ret, struct error *err)
 {
+    const json_t *contract = json_object_get(asked, "contract");
+    const json_t *campaigns = json_object_get(asked, "campaigns");
     CLEANUP(finish) struct evidence evidence = {json_array(), json_array(), json_array()};
     const size_t count = json_array_size(json_object_get(contract, "items"));
     json_auto_t *items = json_array();
@@ -352,3 +354,10 @@ enum status acceptance_make(struct store *store, const json_t *contract, const j
                      digest_hex(&digest, hex), "items", items, "verdict", of_all(items));
     return *ret ? STATUS_OK : error_no_memory(err);
 }
+
+const struct judgement judgement_accept = {.name = "accept",
+                                           .results = 1,
+                                           .type = &acceptance_type,
+                                           .subject = "$.contract_sha256",
+                                           .verdict = judgement_own_verdict,
+                                           .make = make};

@@ -4,6 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
+#include "harness/core/member.h"
+#include "results/analysis/judgement.h"
+
 /*
  * The same trials in the order they ran, as if the first half had been one arm and the second half
  * the other: what comparing two runs made one after the other would have said.
@@ -101,3 +105,60 @@ enum status calibration_add(struct calibration *calibration, const char *workloa
     calibration->blocked_different += row->blocked_differs;
     return row->workload && row->campaign ? STATUS_OK : error_no_memory(err);
 }
+
+/* ---- of its record ---- */
+
+static enum status add_row(struct store *store, const json_t *row, struct calibration *calibration,
+                           struct error *err)
+{
+    const char *uid = member_string(row, "campaign"), *workload = member_string(row, "workload");
+    CLEANUP(stored_comparison_finish) struct stored_comparison comparison = {0};
+    struct compare_options options = compare_options_default();
+    int64_t campaign;
+
+    if (!uid || !workload)
+        return error_set(err, STATUS_CORRUPT, "a row names no campaign or no workload");
+    options.margin = member_number_or(row, "margin", options.margin);
+    TRY(store_find_campaign(store, uid, &campaign, err));
+    TRY(stored_comparison_of_pairs(store, campaign, 0, &options, &comparison, err));
+    return calibration_add(calibration, workload, uid, &comparison, &options, err);
+}
+
+static void finish(struct calibration *calibration)
+{
+    type_finish(&calibration_type, calibration);
+}
+
+static enum status make(struct store *store, const json_t *asked, json_t **ret, struct error *err)
+{
+    const json_t *rows = json_object_get(asked, "rows");
+    CLEANUP(finish) struct calibration stored = {0}, calibration = {0};
+
+    if (type_read(&calibration_type, asked, &stored) == type_no_memory)
+        return error_no_memory(err);
+    calibration.clock_resolution_ns = stored.clock_resolution_ns;
+    calibration.clock_read_ns = stored.clock_read_ns;
+    calibration.sample_overhead_ns = stored.sample_overhead_ns;
+    for (size_t i = 0; i < json_array_size(rows); i++)
+        TRY(add_row(store, json_array_get(rows, i), &calibration, err));
+    *ret = type_to_json(&calibration_type, &calibration);
+    return *ret ? STATUS_OK : error_no_memory(err);
+}
+
+static const char *no_verdict(const json_t *body)
+{
+    (void)body;
+    return NULL;
+}
+
+static bool allows(const json_t *body, const char *verdict)
+{
+    (void)body;
+    return !strcmp(verdict, "done") || !strcmp(verdict, "interrupted");
+}
+
+const struct judgement judgement_calibration = {.name = "calibration",
+                                                .type = &calibration_type,
+                                                .verdict = no_verdict,
+                                                .allows = allows,
+                                                .make = make};

@@ -9,6 +9,7 @@
 #include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "protocols/serving/declared.h"
+#include "results/analysis/judgement.h"
 
 static enum status rows_of(struct store *store, const char *campaign, json_t **ret,
                            struct error *err)
@@ -395,37 +396,173 @@ enum gate_decision campaign_comparison_decide(const struct campaign_comparison *
     return decision;
 }
 
-json_t *campaign_comparison_json(const struct campaign_comparison *c, bool gated)
+json_t *campaign_comparison_bodies(const struct campaign_comparison *c, bool gated)
 {
-    json_t *list = json_array(), *object;
+    json_t *list = json_array();
 
     for (size_t i = 0; i < c->count; i++)
         json_array_append_new(list, gated ? gate_json(&c->list[i], c->options.margin)
                                           : stored_comparison_json(&c->list[i]));
+    return list;
+}
+
+json_t *campaign_comparison_json(const struct campaign_comparison *c, bool gated)
+{
+    json_t *object;
+
     object = c->b[0] ? json_pack("{s:s, s:s, s:O, s:O}", "a", c->a, "b", c->b, "only_in_a",
                                  c->only[0], "only_in_b", c->only[1])
                      : json_pack("{s:s}", "campaign", c->a);
     json_object_set_new(object, "family", json_integer((json_int_t)c->count));
-    json_object_set_new(object, "comparisons", list);
+    json_object_set_new(object, "comparisons", campaign_comparison_bodies(c, gated));
     if (gated)
         json_object_set_new(object, "decision",
                             json_string(gate_decision_name(campaign_comparison_decide(c))));
     return object;
 }
 
-enum status campaign_comparison_record(struct store *store, bool gated,
-                                       const struct campaign_comparison *c, struct error *err)
+/* ---- judgements ---- */
+
+/* The margin and the figure that a body was judged by; without a margin it made no difference. */
+static enum status options_of(const json_t *body, struct compare_options *ret, struct error *err)
+{
+    static const char *const holders[] = {"family_of", "gate", "reproduce", "served", "comparison"};
+    const json_t *family = json_object_get(body, "family_of"), *holder = NULL, *by;
+
+    for (size_t i = 0; i < sizeof(holders) / sizeof(holders[0]) && !holder; i++)
+        holder = json_object_get(body, holders[i]);
+    *ret = compare_options_default();
+    ret->margin = member_number_or(holder, "margin", ret->margin);
+    by = json_object_get(family ? family : body, "by");
+    if (by)
+        ret->figure = compare_figure_find(json_string_value(by));
+    return ret->figure != COMPARE_FIGURE_COUNT
+               ? STATUS_OK
+               : error_set(err, STATUS_UNSUPPORTED,
+                           "it compares by a figure that is not known here");
+}
+
+/* All that its family is of: its verdict rests on all of them. */
+static enum status family_again(struct store *store, const json_t *body,
+                                const struct compare_options *options,
+                                struct campaign_comparison *ret,
+                                const struct stored_comparison **ret_one, struct error *err)
+{
+    const json_t *of = json_object_get(body, "family_of");
+    const char *arms = member_string(of, "campaign");
+    const char *a = arms ? arms : member_string(of, "a");
+    const char *b = arms ? NULL : member_string(of, "b");
+
+    if (!a || (!arms && !b))
+        return error_set(err, STATUS_CORRUPT, "it names no campaigns");
+    TRY(campaign_comparison_make(store, a, b, options, ret, err));
+    *ret_one = campaign_comparison_find(ret, member_text(body, "a"), member_text(body, "b"));
+    return *ret_one
+               ? STATUS_OK
+               : error_set(err, STATUS_CORRUPT, "its family of %s has no such pair of results", a);
+}
+
+enum status campaign_comparison_again(struct store *store, const json_t *body, bool paired,
+                                      struct campaign_comparison *ret,
+                                      const struct stored_comparison **ret_one, struct error *err)
+{
+    const json_t *gate = json_object_get(body, "gate");
+    const char *a = member_string(body, "a"), *b = member_string(body, "b");
+    struct compare_options options;
+    char campaign[16] = "";
+
+    if (!a || !b || strlen(a) < 8)
+        return error_set(err, STATUS_CORRUPT, "it names no two results");
+    TRY(options_of(body, &options, err));
+    if (json_object_get(body, "family_of")) {
+        TRY(family_again(store, body, &options, ret, ret_one, err));
+    } else {
+        ret->options = options;
+        memcpy(campaign, a, 8);
+        TRY(make_room(1, ret, err));
+        TRY(stored_comparison_make(store, paired ? campaign : a, paired ? NULL : b, &options,
+                                   ret->list, err));
+        ret->count = 1;
+        *ret_one = ret->list;
+    }
+    if (json_is_true(json_object_get(gate, "allow_foreign_worker")))
+        campaign_comparison_allow_foreign_worker(ret);
+    return STATUS_OK;
+}
+
+static enum status make_compared(struct store *store, const json_t *asked, bool paired,
+                                 json_t **ret, struct error *err)
+{
+    CLEANUP(campaign_comparison_finish) struct campaign_comparison c = {.count = 0};
+    const struct stored_comparison *one;
+
+    TRY(campaign_comparison_again(store, asked, paired, &c, &one, err));
+    *ret = stored_comparison_json(one);
+    return *ret ? STATUS_OK : error_no_memory(err);
+}
+
+static enum status make_compare(struct store *store, const json_t *asked, json_t **ret,
+                                struct error *err)
+{
+    return make_compared(store, asked, false, ret, err);
+}
+
+static enum status make_ab(struct store *store, const json_t *asked, json_t **ret,
+                           struct error *err)
+{
+    return make_compared(store, asked, true, ret, err);
+}
+
+static enum status make_gate(struct store *store, const json_t *asked, json_t **ret,
+                             struct error *err)
+{
+    const json_t *paired = json_object_get(json_object_get(asked, "gate"), "paired");
+    CLEANUP(campaign_comparison_finish) struct campaign_comparison c = {.count = 0};
+    const struct stored_comparison *one;
+
+    TRY(campaign_comparison_again(store, asked, json_is_true(paired), &c, &one, err));
+    *ret = gate_json(one, c.options.margin);
+    return *ret ? STATUS_OK : error_no_memory(err);
+}
+
+/* That of the comparability where the two do not compare or numbers are missing. */
+static const char *compared_verdict(const json_t *body)
+{
+    const char *verdict = member_string(body, "verdict");
+
+    return verdict ? verdict : member_string(json_object_get(body, "comparability"), "verdict");
+}
+
+static const char *gate_verdict(const json_t *body)
+{
+    return member_string(json_object_get(body, "gate"), "decision");
+}
+
+/* A single one without numbers has no verdict, whatever makes the two compare. */
+static bool allows_none(const json_t *body, const char *verdict)
+{
+    return !strcmp(verdict, "none") && !member_string(body, "verdict") && compared_verdict(body);
+}
+
+const struct judgement judgement_compare = {
+    .name = "compare", .results = 2, .verdict = compared_verdict, .make = make_compare};
+const struct judgement judgement_ab = {.name = "ab",
+                                       .results = 2,
+                                       .verdict = compared_verdict,
+                                       .allows = allows_none,
+                                       .make = make_ab};
+const struct judgement judgement_gate = {
+    .name = "gate", .results = 2, .verdict = gate_verdict, .make = make_gate};
+
+enum status campaign_comparison_record(struct store *store, const struct campaign_comparison *c,
+                                       struct error *err)
 {
     const bool is_paired = c->is_single ? c->list->paired : !c->b[0];
-    const char *kind = gated ? "gate" : is_paired ? "ab" : "compare";
+    const bool is_none = is_paired && c->is_single && !c->list->has_numbers;
+    json_auto_t *bodies = campaign_comparison_bodies(c, false);
 
-    for (size_t i = 0; i < c->count; i++) {
-        const struct stored_comparison *one = &c->list[i];
-        json_auto_t *object =
-            gated ? gate_json(one, c->options.margin) : stored_comparison_json(one);
-
-        TRY(stored_comparison_record(
-            store, kind, gated ? gate_decision_name(gate_decide(one)) : NULL, one, object, err));
-    }
+    for (size_t i = 0; i < c->count; i++)
+        TRY(judgement_record(store, is_paired ? &judgement_ab : &judgement_compare,
+                             is_none ? "none" : NULL, json_array_get(bodies, i), err));
     return STATUS_OK;
 }

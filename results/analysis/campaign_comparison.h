@@ -70,6 +70,9 @@ campaign_comparison_find(const struct campaign_comparison *comparison, const cha
  */
 enum gate_decision campaign_comparison_decide(const struct campaign_comparison *comparison);
 
+/* The bodies of all, as gates or not: a new array. */
+json_t *campaign_comparison_bodies(const struct campaign_comparison *comparison, bool gated);
+
 /*
  * New object: {a, b, family, comparisons, only_in_a, only_in_b} or, of arms, {campaign, family,
  * comparisons}; with `gated` each with its own decision, and {decision} of all. NULL: out of
@@ -77,8 +80,18 @@ enum gate_decision campaign_comparison_decide(const struct campaign_comparison *
  */
 json_t *campaign_comparison_json(const struct campaign_comparison *comparison, bool gated);
 
-/* Stores every comparison as stored_comparison_record does, `gated` as a gate. */
-enum status campaign_comparison_record(struct store *store, bool gated,
+/*
+ * The comparison, in `ret_one`, that a stored body is of: of the two results that it names, of the
+ * two arms of the campaign of both (`paired`), or one of its family; with the margin and figure
+ * that the body has. CORRUPT: it names none; UNSUPPORTED: the figure is not known. Finish `ret`, of
+ * zeros before, in each case.
+ */
+enum status campaign_comparison_again(struct store *store, const json_t *body, bool paired,
+                                      struct campaign_comparison *ret,
+                                      const struct stored_comparison **ret_one, struct error *err);
+
+/* Records every comparison (judgement.h), of results or of arms. */
+enum status campaign_comparison_record(struct store *store,
                                        const struct campaign_comparison *comparison,
                                        struct error *err);
 

@@ -12,6 +12,7 @@
 #include "protocols/finding.h"
 #include "protocols/metric.h"
 #include "results/analysis/judged.h"
+#include "results/analysis/judgement.h"
 
 static const struct type part_shape = TYPE_OF({
     SHOWN("line", INTEGER, .help = "of the price sheet"),
@@ -51,7 +52,7 @@ static const struct type assumptions_shape = TYPE_OF({
     SHOWN("utilisation", FINITE),
     OR_NULL("item", TEXT),
 });
-const struct type cost_type = TYPE_OF({
+static const struct type cost_type = TYPE_OF({
     SHOWN("a", TEXT),
     OR_NULL("device", TEXT),
     SHOWN("metrics_of", TEXT), /* "estimate" or "claim" */
@@ -263,9 +264,11 @@ static void finish(struct question *question)
     json_decref(question->notes);
 }
 
-enum status cost_make(struct store *store, const char *result, const json_t *sheet,
-                      const json_t *assumptions, json_t **ret, struct error *err)
+static enum status make(struct store *store, const json_t *asked, json_t **ret, struct error *err)
 {
+    const char *result = member_text(asked, "a");
+    const json_t *sheet = json_object_get(asked, "prices");
+    const json_t *assumptions = json_object_get(asked, "assumptions");
     json_auto_t *record = NULL, *options = json_array();
     CLEANUP(finish)
     struct question question = {
@@ -297,3 +300,6 @@ enum status cost_make(struct store *store, const char *result, const json_t *she
         "rows", question.used, "options", options, "notes", question.notes);
     return *ret ? STATUS_OK : error_no_memory(err);
 }
+
+const struct judgement judgement_cost = {
+    .name = "cost", .results = 1, .type = &cost_type, .subject = "$.a", .make = make};

@@ -1,5 +1,16 @@
-#include "results/analysis/decision.h"
-
+/*
+ * Which of several stored results to take (judgement_decide): requirements, figures, prices, and
+ * what would change the answer. Rules: protocols/decision.h.
+ *
+ * Asked for by "decision", that of decision_load; "prices", a price sheet
+ * (results/formats/price_sheet.h) or null where none is declared; "peaks", declared peaks
+ * (results/formats/peak_sheet.h) or null. Of both only the rows that count need be there.
+ *
+ * A range is {value, lo, hi}, with null for what is not known. What rests on no evidence
+ * (acceptance_unfit) is shown without bounds, and so separates nothing. INVALID, with the place in
+ * the declaration: results do not compare, have no such figure, or no price, or may mean others
+ * after the next run; CORRUPT: the decision or a sheet is not of this form.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -9,6 +20,7 @@
 #include "harness/core/shape.h"
 #include "results/analysis/cost.h"
 #include "results/analysis/decision_gather.h"
+#include "results/analysis/judgement.h"
 #include "results/analysis/peak_share.h"
 
 static const struct type figure_shape = TYPE_OF({
@@ -62,7 +74,7 @@ static const struct type peak_rows_shape = TYPE_OF({
     SHOWN("sha256", DIGEST),
     SHOWN("rows", LIST, .of = &type_of_object, .help = "of the sheet, those that count"),
 });
-const struct type decision_type = TYPE_OF({
+static const struct type decision_type = TYPE_OF({
     SHOWN("a", TEXT),
     SHOWN("decision", JSON),
     SHOWN("decision_sha256", DIGEST),
@@ -333,15 +345,23 @@ static enum status conclude(struct gathered *g, json_t **ret, struct error *err)
     return status;
 }
 
-enum status decision_make(struct store *store, const json_t *decision, const json_t *prices,
-                          const json_t *peaks, json_t **ret, struct error *err)
+static enum status make(struct store *store, const json_t *asked, json_t **ret, struct error *err)
 {
+    const json_t *prices = json_object_get(asked, "prices"),
+                 *peaks = json_object_get(asked, "peaks");
     CLEANUP(decision_gather_finish)
     struct gathered g = {.store = store,
-                         .decision = decision,
+                         .decision = json_object_get(asked, "decision"),
                          .prices = json_is_object(prices) ? prices : NULL,
                          .peaks = json_is_object(peaks) ? peaks : NULL};
 
     TRY(decision_gather(&g, err));
     return conclude(&g, ret, err);
 }
+
+const struct judgement judgement_decide = {.name = "decide",
+                                           .results = 1,
+                                           .type = &decision_type,
+                                           .subject = "$.decision.decision",
+                                           .verdict = judgement_own_verdict,
+                                           .make = make};

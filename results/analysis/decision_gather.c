@@ -14,6 +14,7 @@
 #include "results/analysis/cost.h"
 #include "results/analysis/fields.h"
 #include "results/analysis/judged.h"
+#include "results/analysis/judgement.h"
 
 #define fault(err, list, index, member, ...)                                                       \
     (error_set(err, STATUS_INVALID, __VA_ARGS__),                                                  \
@@ -61,7 +62,7 @@ void decision_use(json_t *list, json_t *row)
 static enum status load_option(struct gathered *g, size_t index, struct error *err)
 {
     struct gathered_option *option = &g->options[index];
-    const char *id = member_text(decision_declared(g, "options", index), "result");
+    const char *id = member_text(decision_declared(g, "options", index), "result"), *own;
     int64_t cell;
 
     if (store_find_cell(g->store, id, &cell, err) != STATUS_OK)
@@ -69,6 +70,10 @@ static enum status load_option(struct gathered *g, size_t index, struct error *e
                      "there is no result %s; write CAMPAIGN/NUMBER, as `assay results` lists them",
                      id);
     TRY(judged_cell_json(g->store, cell, &option->record, err));
+    own = member_text(option->record, "id");
+    if (strcmp(own, id) != 0) /* what a decision is between must not change with the next run */
+        return fault(err, "options", index, ".result",
+                     "%s may mean another result after the next run: write %s", id, own);
     TRY(fields_from_record(option->record, &option->fields, err));
     option->metrics = store_cell_metrics(option->record);
     option->unfit = acceptance_unfit(option->record);
@@ -264,7 +269,7 @@ static enum status price_option(struct gathered *g, size_t index, struct error *
 {
     const json_t *item = json_object_get(decision_declared(g, "options", index), "item");
     const json_t *rows;
-    json_auto_t *cost = NULL;
+    json_auto_t *asked = NULL, *cost = NULL;
     json_t *one;
     size_t i;
     enum status status;
@@ -272,8 +277,9 @@ static enum status price_option(struct gathered *g, size_t index, struct error *
     if (!g->prices)
         return STATUS_OK;
     json_object_set_new(g->assumptions, "item", item ? json_incref((json_t *)item) : json_null());
-    status = cost_make(g->store, member_text(g->options[index].record, "id"), g->prices,
-                       g->assumptions, &cost, err);
+    asked = json_pack("{s:O, s:O, s:O}", "a", json_object_get(g->options[index].record, "id"),
+                      "prices", g->prices, "assumptions", g->assumptions);
+    status = judgement_cost.make(g->store, asked, &cost, err);
     if (status == STATUS_INVALID)
         return fault(
             err, "options", index, item ? ".item" : "",
@@ -418,10 +424,11 @@ static enum status judge_contract(struct gathered *g, size_t index, json_t *verd
     for (size_t i = 0; i < g->problem->option_count; i++) {
         const json_t *record = g->options[i].record;
         json_auto_t *made = NULL,
-                    *campaigns = json_pack("[{s:s, s:s}]", "campaign",
-                                           member_text(json_object_get(record, "campaign"), "uid"),
-                                           "like", member_text(record, "id"));
-        const enum status status = acceptance_make(g->store, contract, campaigns, &made, err);
+                    *asked = json_pack("{s:O, s:[{s:O, s:O}]}", "contract", contract, "campaigns",
+                                       "campaign",
+                                       json_object_get(json_object_get(record, "campaign"), "uid"),
+                                       "like", json_object_get(record, "id"));
+        const enum status status = judgement_accept.make(g->store, asked, &made, err);
         enum decision_met met;
 
         if (status == STATUS_INVALID)

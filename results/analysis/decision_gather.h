@@ -10,7 +10,7 @@
 
 /* One option while its figures are gathered. */
 struct gathered_option {
-    json_t *record, *fields, *price; /* `price`: its entry in what cost_make says; or NULL */
+    json_t *record, *fields, *price; /* `price`: its entry in what judgement_cost makes; or NULL */
     const json_t *metrics;
     const char *unfit;
     char error_of[160]; /* output and measure of the check that its error is of */
@@ -19,7 +19,7 @@ struct gathered_option {
 struct gathered {
     struct store *store;
     const json_t *decision, *prices, *peaks;
-    json_t *assumptions; /* for cost_make; NULL without prices */
+    json_t *assumptions; /* for judgement_cost; NULL without prices */
     json_t *used_prices, *used_peaks, *notes;
     json_t
         *contracts; /* of each requirement: the verdicts on the options, or null: it is a limit */
@@ -31,7 +31,7 @@ struct gathered {
 
 /*
  * Fills `g`, of which store, decision, prices and peaks are set and all else is zero. Errors as of
- * decision_make; finish in any case.
+ * judgement_decide; finish in any case.
  */
 enum status decision_gather(struct gathered *g, struct error *err);
 void decision_gather_finish(struct gathered *g);

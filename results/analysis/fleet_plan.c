@@ -10,6 +10,7 @@
 #include "protocols/finding.h"
 #include "protocols/fleet.h"
 #include "results/analysis/judged.h"
+#include "results/analysis/judgement.h"
 #include "results/analysis/serving_change.h"
 
 static const struct type unit_shape = TYPE_OF({
@@ -31,7 +32,7 @@ static const struct type note_shape = TYPE_OF({
     SHOWN("code", TEXT),
     SHOWN("text", TEXT),
 });
-const struct type fleet_plan_type = TYPE_OF({
+static const struct type fleet_plan_type = TYPE_OF({
     SHOWN("a", TEXT),
     SHOWN("results", LIST, .of = &type_of_text),
     SHOWN("request", RECORD, .of = &request_shape),
@@ -59,7 +60,7 @@ static double rate_of(const struct capacity_result *capacity)
 struct units {
     double rates[FLEET_PLAN_UNITS_MAX], lowest[FLEET_PLAN_UNITS_MAX];
     size_t count;
-    json_t *list, *notes;
+    json_t *results, *list, *notes;        /* `results`: their own ids, which "last" is not */
     json_t *first;                         /* record of the first result */
     json_t *machine[FLEET_PLAN_UNITS_MAX]; /* what tells units apart: host, device and its UUID */
 };
@@ -121,6 +122,7 @@ static enum status add_unit(struct store *store, const char *id, struct units *u
     units->lowest[units->count++] = capacity.lo;
     if (capacity.state == CAPACITY_AT_LEAST)
         note(units->notes, FINDING_AT_LEAST);
+    json_array_append(units->results, json_object_get(record, "id"));
     json_array_append_new(
         units->list, json_pack("{s:O, s:O?, s:o}", "result", json_object_get(record, "id"),
                                "device", json_object_get(json_object_get(record, "device"), "name"),
@@ -146,8 +148,8 @@ static json_t *count_or_null(uint64_t count, bool known)
     return known ? json_integer((json_int_t)count) : json_null();
 }
 
-static enum status conclude(const struct units *units, const json_t *results, const json_t *request,
-                            json_t **ret, struct error *err)
+static enum status conclude(const struct units *units, const json_t *request, json_t **ret,
+                            struct error *err)
 {
     const double demand = member_number(request, "demand") * member_number(request, "growth");
     const uint64_t devices = count_devices(units, demand, member_number(request, "confidence"));
@@ -159,10 +161,10 @@ static enum status conclude(const struct units *units, const json_t *results, co
     if (!devices)
         note(units->notes, FINDING_NO_FLEET);
     *ret = json_pack("{s:O, s:O, s:O, s:O, s:o, s:o, s:o, s:O}", "a",
-                     json_object_get(units->first, "id"), "results", results, "request", request,
-                     "units", units->list, "devices", count_or_null(devices, devices > 0), "spares",
-                     count_or_null(spares, known), "total", count_or_null(devices + spares, known),
-                     "notes", units->notes);
+                     json_object_get(units->first, "id"), "results", units->results, "request",
+                     request, "units", units->list, "devices", count_or_null(devices, devices > 0),
+                     "spares", count_or_null(spares, known), "total",
+                     count_or_null(devices + spares, known), "notes", units->notes);
     return *ret ? STATUS_OK : error_no_memory(err);
 }
 
@@ -182,14 +184,17 @@ static void finish(struct units *units)
     for (size_t i = 0; i < FLEET_PLAN_UNITS_MAX; i++)
         json_decref(units->machine[i]);
     json_decref(units->first);
+    json_decref(units->results);
     json_decref(units->list);
     json_decref(units->notes);
 }
 
-enum status fleet_plan_make(struct store *store, const json_t *results, const json_t *request,
-                            json_t **ret, struct error *err)
+static enum status make(struct store *store, const json_t *asked, json_t **ret, struct error *err)
 {
-    CLEANUP(finish) struct units units = {.list = json_array(), .notes = json_array()};
+    const json_t *results = json_object_get(asked, "results");
+    const json_t *request = json_object_get(asked, "request");
+    CLEANUP(finish)
+    struct units units = {.results = json_array(), .list = json_array(), .notes = json_array()};
 
     if (!is_request(request) || json_array_size(results) == 0 ||
         json_array_size(results) > FLEET_PLAN_UNITS_MAX)
@@ -200,5 +205,8 @@ enum status fleet_plan_make(struct store *store, const json_t *results, const js
         TRY(id ? add_unit(store, id, &units, err)
                : error_set(err, STATUS_CORRUPT, "an id is not text"));
     }
-    return conclude(&units, results, request, ret, err);
+    return conclude(&units, request, ret, err);
 }
+
+const struct judgement judgement_plan = {
+    .name = "plan", .results = 1, .type = &fleet_plan_type, .make = make};

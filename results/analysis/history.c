@@ -11,6 +11,7 @@
 #include "protocols/comparability.h"
 #include "protocols/history.h"
 #include "results/analysis/fields.h"
+#include "results/analysis/judgement.h"
 
 #define NAME_MAX_LENGTH 64
 
@@ -384,9 +385,10 @@ static bool is_name(const char *name)
     return length > 0 && length <= NAME_MAX_LENGTH && strspn(name, allowed) == length;
 }
 
-enum status history_baseline(struct store *store, const char *result, const char *name,
-                             json_t **ret, struct error *err)
+static enum status make_baseline(struct store *store, const json_t *asked, json_t **ret,
+                                 struct error *err)
 {
+    const char *result = member_text(asked, "a"), *name = member_text(asked, "name");
     struct store_filter filter = {0};
     json_auto_t *rows = NULL;
     const json_t *row;
@@ -407,3 +409,6 @@ enum status history_baseline(struct store *store, const char *result, const char
                      json_object_get(row, "hi"), "unit", json_object_get(row, "unit"));
     return *ret ? STATUS_OK : error_no_memory(err);
 }
+
+const struct judgement judgement_baseline = {
+    .name = "baseline", .results = 1, .make = make_baseline};

@@ -5,6 +5,10 @@
  * protocol, device and host are the same; the stack may differ, which is what a history is about.
  * What has no value, is not steady, was imported or is of a simulated device beside real ones is
  * left out by its own marks in `assay results`. Changes: protocols/history.h.
+ *
+ * A baseline (judgement_baseline) is asked for by "a", a result, and "name", which from then on
+ * means it for its series. INVALID: a name of other letters than a-z, A-Z, 0-9, '.', '_', '-', of
+ * more than 64, or a result without a value.
  */
 #ifndef ASSAY_RESULTS_ANALYSIS_HISTORY_H
 #define ASSAY_RESULTS_ANALYSIS_HISTORY_H
@@ -24,14 +28,5 @@
 enum status history_make(struct store *store, const struct store_filter *filter, json_t **ret,
                          struct error *err);
 extern const struct type history_type;
-
-/*
- * The record of a baseline: `result` from now on is what `name` means for its series. New object
- * {"a": id, "name", "metric", "value", "lo", "hi", "unit"}, which stored as a comparison of kind
- * "baseline" gives itself again (recompute.h). INVALID: a name of other letters than a-z, A-Z, 0-9,
- * '.', '_', '-', of more than 64, or a result without a value.
- */
-enum status history_baseline(struct store *store, const char *result, const char *name,
-                             json_t **ret, struct error *err);
 
 #endif

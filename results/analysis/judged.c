@@ -262,16 +262,23 @@ static enum status replacement(struct store *store, int64_t cell, const json_t *
     return STATUS_OK;
 }
 
-enum status judged_cell_json(struct store *store, int64_t cell, json_t **ret, struct error *err)
+enum status judged_record(struct store *store, int64_t cell, json_t *record, struct error *err)
 {
-    json_auto_t *record = NULL;
     json_t *again = NULL;
 
-    TRY(store_cell_json(store, cell, &record, err));
     if (!store_trusts_estimates(store))
         TRY(replacement(store, cell, record, &again, err));
     if (again)
         json_object_set_new(record, "estimate", again);
+    return STATUS_OK;
+}
+
+enum status judged_cell_json(struct store *store, int64_t cell, json_t **ret, struct error *err)
+{
+    json_auto_t *record = NULL;
+
+    TRY(store_cell_json(store, cell, &record, err));
+    TRY(judged_record(store, cell, record, err));
     *ret = json_incref(record);
     return STATUS_OK;
 }

@@ -46,11 +46,13 @@ enum likeness judged_estimate(struct store *store, int64_t cell, const char *sto
                               bool all, bool partly, json_t **ret, struct error *err);
 
 /*
- * As store_cell_json, but with the estimate that this analysis makes where an older one made
- * another. CORRUPT: the stored one says that it is of this analysis, and does not follow from the
- * samples; UNSUPPORTED: it is of a newer analysis, and this one makes another; others as
- * analysis_estimate.
+ * Puts the estimate that this analysis makes of a cell into its record (store_cell_json), where an
+ * older one made another. CORRUPT: the stored one says that it is of this analysis, and does not
+ * follow from the samples; UNSUPPORTED: it is of a newer analysis, and this one makes another;
+ * others as analysis_estimate.
  */
+enum status judged_record(struct store *store, int64_t cell, json_t *record, struct error *err);
+/* store_cell_json, and that. */
 enum status judged_cell_json(struct store *store, int64_t cell, json_t **ret, struct error *err);
 
 /*

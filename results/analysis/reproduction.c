@@ -1,7 +1,11 @@
 #include "results/analysis/reproduction.h"
 
+#include "harness/core/cleanup.h"
+#include "harness/core/member.h"
 #include "protocols/comparability.h"
 #include "protocols/serving/change.h"
+#include "results/analysis/campaign_comparison.h"
+#include "results/analysis/judgement.h"
 
 static const char *const verdicts[] = {
 #define REPRODUCTION_NAME(code, name) name,
@@ -112,3 +116,28 @@ json_t *reproduction_json(const struct reproduction *reproduction)
     }
     return object;
 }
+
+/* With the sessions that it was based on then, without later ones. */
+static enum status make(struct store *store, const json_t *asked, json_t **ret, struct error *err)
+{
+    const json_t *ids = json_object_get(
+        json_object_get(json_object_get(asked, "reproduce"), "repeatability"), "results");
+    json_auto_t *none = json_array();
+    CLEANUP(campaign_comparison_finish) struct campaign_comparison compared = {.count = 0};
+    CLEANUP(reproduction_finish) struct reproduction reproduction = {.margin = 0};
+    const struct stored_comparison *one;
+
+    TRY(campaign_comparison_again(store, asked, false, &compared, &one, err));
+    TRY(reproduction_make(store, one, compared.options.margin, ids ? ids : none, &reproduction,
+                          err));
+    *ret = reproduction_json(&reproduction);
+    return *ret ? STATUS_OK : error_no_memory(err);
+}
+
+static const char *verdict_of(const json_t *body)
+{
+    return member_string(json_object_get(body, "reproduce"), "verdict");
+}
+
+const struct judgement judgement_reproduce = {
+    .name = "reproduce", .results = 2, .verdict = verdict_of, .make = make};

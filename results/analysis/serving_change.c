@@ -44,14 +44,16 @@ static enum status add_rate(struct store *store, int64_t cell, const json_t *fir
     json_auto_t *record = NULL;
     const json_t *serving;
 
-    TRY(judged_cell_json(store, cell, &record, err));
+    TRY(store_cell_json(store, cell, &record, err));
+    if (!same_server(first, record) || rates->count == RATES_MAX)
+        return STATUS_OK;
+    TRY(judged_record(store, cell, record, err));
     serving = json_object_get(json_object_get(record, "estimate"), "serving");
-    if (json_is_object(serving) && same_server(first, record) && rates->count < RATES_MAX) {
-        rates->first = rates->first ? rates->first : cell;
-        TRY(serving_result_of(serving, member_text(json_object_get(record, "identity"), "scenario"),
-                              &rates->results[rates->count++], err));
-    }
-    return STATUS_OK;
+    if (!json_is_object(serving))
+        return STATUS_OK;
+    rates->first = rates->first ? rates->first : cell;
+    return serving_result_of(serving, member_text(json_object_get(record, "identity"), "scenario"),
+                             &rates->results[rates->count++], err);
 }
 
 enum status serving_capacity_of(struct store *store, const json_t *record,

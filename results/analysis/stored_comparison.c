@@ -11,7 +11,6 @@
 #include "protocols/comparability.h"
 #include "protocols/serving/declared.h"
 #include "results/analysis/fields.h"
-#include "results/analysis/judged.h"
 #include "results/analysis/serving_change.h"
 #include "results/analysis/varied.h"
 
@@ -89,21 +88,14 @@ static void compare_numbers(struct store *store, const struct compare_options *o
 static enum status judge(struct store *store, const json_t *varied,
                          struct stored_comparison *comparison, struct error *err)
 {
-    json_t *fields[2] = {NULL, NULL};
+    json_auto_t *a = NULL, *b = NULL;
     bool served[2];
-    enum status status =
-        fields_and_id(store, comparison->cells[0], comparison->a, &served[0], &fields[0], err);
 
-    if (status == STATUS_OK)
-        status =
-            fields_and_id(store, comparison->cells[1], comparison->b, &served[1], &fields[1], err);
-    if (status == STATUS_OK && comparison->figure == COMPARE_TIME && served[0] && served[1])
+    TRY(fields_and_id(store, comparison->cells[0], comparison->a, &served[0], &a, err));
+    TRY(fields_and_id(store, comparison->cells[1], comparison->b, &served[1], &b, err));
+    if (comparison->figure == COMPARE_TIME && served[0] && served[1])
         comparison->figure = COMPARE_ATTAINMENT;
-    if (status == STATUS_OK)
-        status = comparability_judge(fields[0], fields[1], varied, &comparison->judgement, err);
-    json_decref(fields[0]);
-    json_decref(fields[1]);
-    return status;
+    return comparability_judge(a, b, varied, &comparison->judgement, err);
 }
 
 static void compare_pairs(struct store *store, const struct compare_options *options,
@@ -241,18 +233,15 @@ enum status stored_comparison_capacity(struct store *store, int64_t cell, json_t
                                        struct error *err)
 {
     struct capacity_result capacity = {.state = CAPACITY_INCONCLUSIVE};
-    json_t *record = NULL;
-    enum status status = store_cell_json(store, cell, &record, err);
+    json_auto_t *record = NULL;
+    enum status status;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(store_cell_json(store, cell, &record, err));
     status = serving_capacity_of(store, record, &capacity, NULL, err);
-    json_decref(record);
-    if (status != STATUS_OK && status != STATUS_INVALID)
-        return status;
-    *ret = capacity.state == CAPACITY_INCONCLUSIVE ? json_null()
-                                                   : type_to_json(&capacity_result_type, &capacity);
-    return STATUS_OK;
+    if (status != STATUS_OK || capacity.state == CAPACITY_INCONCLUSIVE)
+        return status == STATUS_INVALID ? STATUS_OK : status;
+    *ret = type_to_json(&capacity_result_type, &capacity);
+    return *ret ? STATUS_OK : error_no_memory(err);
 }
 
 const char *stored_comparison_verdict(const struct stored_comparison *comparison)
@@ -293,22 +282,4 @@ json_t *stored_comparison_json(const struct stored_comparison *comparison)
     if (comparison->family_of)
         json_object_set(object, "family_of", comparison->family_of);
     return object;
-}
-
-enum status stored_judgement_record(struct store *store, const char *kind, int64_t a, int64_t b,
-                                    const char *verdict, const json_t *object, struct error *err)
-{
-    TRY(judged_renew(store, object, err));
-    return store_record_comparison(store, kind, a, b, COMPARISON_VERSION, verdict, object, err);
-}
-
-enum status stored_comparison_record(struct store *store, const char *kind, const char *verdict,
-                                     const struct stored_comparison *comparison,
-                                     const json_t *object, struct error *err)
-{
-    if (!verdict)
-        verdict = comparison->has_numbers ? stored_comparison_verdict(comparison)
-                                          : member_string(comparison->judgement, "verdict");
-    return stored_judgement_record(store, kind, comparison->cells[0], comparison->cells[1],
-                                   verdict ? verdict : "none", object, err);
 }

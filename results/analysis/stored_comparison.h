@@ -70,9 +70,8 @@ void stored_comparison_finish(struct stored_comparison *comparison);
 json_t *stored_comparison_separating_runs(const struct stored_comparison *comparison);
 
 /*
- * The capacity over all rates of the server that the result `cell` (a row) is of: {"state",
- * "value", "lo", "hi", "met", "missed"}; null where it is of none, or its rates show none. New
- * object.
+ * The capacity over all rates of the server that the result `cell` (a row) is of, as
+ * capacity_result_type has it; NULL where it is of none, or its rates show none. New object.
  */
 enum status stored_comparison_capacity(struct store *store, int64_t cell, json_t **ret,
                                        struct error *err);
@@ -87,21 +86,5 @@ const char *stored_comparison_verdict(const struct stored_comparison *comparison
  * the mean latency in pairs. NULL: out of memory.
  */
 json_t *stored_comparison_json(const struct stored_comparison *comparison);
-
-/*
- * Stores a judgement of the results `a` and `b` (0: none), and before it the estimates that it
- * rests on where older ones were replaced for it (judged.h). As store_record_comparison, of
- * today's COMPARISON_VERSION.
- */
-enum status stored_judgement_record(struct store *store, const char *kind, int64_t a, int64_t b,
-                                    const char *verdict, const json_t *object, struct error *err);
-
-/*
- * Stores `object`, which was made of the comparison, as `kind` with the verdict NULL: the numbers',
- * or why there are none. As store_record_comparison.
- */
-enum status stored_comparison_record(struct store *store, const char *kind, const char *verdict,
-                                     const struct stored_comparison *comparison,
-                                     const json_t *object, struct error *err);
 
 #endif

@@ -10,7 +10,7 @@
 #include "protocols/metric.h"
 #include "protocols/serving/analysis.h"
 #include "results/analysis/judged.h"
-#include "results/analysis/recompute.h"
+#include "results/analysis/judgement.h"
 #include "results/evidence/verify_internal.h"
 
 #define ESTIMATES_STEP 16
@@ -219,67 +219,26 @@ static const json_t *judgement_in(const json_t *body)
     return json_object_get(json_object_get(body, "comparability"), "verdict");
 }
 
-/* The verdict of the judgement, where results do not compare or numbers are missing. */
-static const char *said_in(const json_t *body)
+/* Whether the column's verdict is one of the body (FORMAT.md); `why`: what is wrong. */
+static bool verdict_matches(const struct judgement *judgement, const char *verdict,
+                            const json_t *body, const char **why)
 {
-    const char *verdict = json_string_value(json_object_get(body, "verdict"));
-
-    return verdict ? verdict : json_string_value(judgement_in(body));
+    *why = judgement ? "its verdict is not the one in its body" : "is of no kind that assay makes";
+    return judgement && judgement_says(judgement, body, verdict);
 }
 
-/* Kinds that are of one result, and whose verdict is their kind. */
-static bool is_of_one(const char *kind)
+/* A body names "<first 8 of uid>/<ordinal>" of so many results as its kind is of. */
+static bool cells_match(sqlite3_stmt *row, const struct judgement *judgement, const json_t *body)
 {
-    return !strcmp(kind, "cost") || !strcmp(kind, "plan") || !strcmp(kind, "baseline");
-}
-
-/* Kinds that are of one result, too, and whose verdict is in their body. */
-static bool is_judgement(const char *kind)
-{
-    return !strcmp(kind, "accept") || !strcmp(kind, "decide");
-}
-
-/* Whether the column's verdict is the one in the body (FORMAT.md); `why`: what is wrong. */
-static bool verdict_matches(const char *kind, const char *verdict, const json_t *body,
-                            const char **why)
-{
-    const bool has_numbers = json_is_string(json_object_get(body, "verdict"));
-    const char *said = NULL;
-
-    *why = "its verdict is not the one in its body";
-    if (!strcmp(kind, "calibration"))
-        return !strcmp(verdict, "done") || !strcmp(verdict, "interrupted");
-    if (is_of_one(kind))
-        return !strcmp(verdict, kind);
-    if (!strcmp(kind, "ab") && !has_numbers && !strcmp(verdict, "none"))
-        return said_in(body) != NULL;
-    if (is_judgement(kind))
-        said = json_string_value(json_object_get(body, "verdict"));
-    else if (!strcmp(kind, "ab") || !strcmp(kind, "compare"))
-        said = said_in(body);
-    else if (!strcmp(kind, "gate"))
-        said = json_string_value(json_object_get(json_object_get(body, "gate"), "decision"));
-    else if (!strcmp(kind, "reproduce"))
-        said = json_string_value(json_object_get(json_object_get(body, "reproduce"), "verdict"));
-    else
-        *why = "is of no kind that assay makes";
-    return said && !strcmp(said, verdict);
-}
-
-/* A body names "<first 8 of uid>/<ordinal>"; a calibration none. */
-static bool cells_match(sqlite3_stmt *row, const char *kind, const json_t *body)
-{
-    static const char *const names[] = {"a", "b"};
     bool match = true;
 
-    for (int i = 0; i < 2; i++) {
-        const char *named = json_string_value(json_object_get(body, names[i]));
-        const char *cell = text_at(row, 6 + i);
+    for (unsigned i = 0; i < 2; i++) {
+        const char *named = json_string_value(json_object_get(body, i ? "b" : "a"));
 
-        if (!strcmp(kind, "calibration") || (i == 1 && (is_of_one(kind) || is_judgement(kind))))
-            match &= !named && sqlite3_column_type(row, 2 + i) == SQLITE_NULL;
+        if (i < judgement->results)
+            match &= named && !strcmp(named, text_at(row, 6 + (int)i));
         else
-            match &= named && !strcmp(named, cell);
+            match &= !named && sqlite3_column_type(row, 2 + (int)i) == SQLITE_NULL;
     }
     return match;
 }
@@ -385,7 +344,9 @@ static void check_comparison(struct verify *verify, sqlite3_stmt *row, bool with
     json_t *body = NULL, *again = NULL;
     enum status status;
     enum likeness likeness = LIKENESS_DIFFERENT;
-    const char *kind = text_at(row, 1), *why;
+    const struct judgement *kind = judgement_find(text_at(row, 1));
+    const struct judgement *judgement = kind ? kind : &judgement_compare;
+    const char *why;
     const int64_t version = sqlite3_column_int64(row, 4);
     char key[24];
 
@@ -398,10 +359,10 @@ static void check_comparison(struct verify *verify, sqlite3_stmt *row, bool with
                              &body, &err);
     if (status == STATUS_OK && !verdict_matches(kind, text_at(row, 8), body, &why))
         VERIFY_REPORT(verify, COMPARISON_UNREADABLE, key, why);
-    if (status == STATUS_OK && !cells_match(row, kind, body))
+    if (status == STATUS_OK && !cells_match(row, judgement, body))
         VERIFY_REPORT(verify, COMPARISON_RESULTS, key);
     if (status == STATUS_OK)
-        status = recompute_comparison(verify->store, kind, body, &again, &err);
+        status = judgement->make(verify->store, body, &again, &err);
     if (status == STATUS_OK)
         likeness =
             judged_likeness(text_at(row, 5), (size_t)sqlite3_column_bytes(row, 5), again, &err);

@@ -342,10 +342,9 @@ enum status store_add_estimate(struct store *store, int64_t cell, int64_t versio
                                const json_t *json, struct error *err);
 
 /*
- * Appends what a comparison or calibration came to. `kind`: "compare", "ab", "gate", "reproduce",
- * "calibration", "cost", "plan", "accept", "decide" or "baseline"; `a` and `b` are cells, 0 for a
- * calibration, and `b` for the last four; `json` in the form that FORMAT.md has for the kind.
- * NOT_FOUND: no such cell.
+ * Appends what a comparison or calibration came to. `kind`: of a judgement, which
+ * says of how many cells it is: `a` and `b`, 0 where there is none; `json` in the form that
+ * FORMAT.md has for the kind. NOT_FOUND: no such cell.
  */
 enum status store_add_comparison(struct store *store, const char *kind, int64_t a, int64_t b,
                                  int64_t version, const char *verdict, const json_t *json,
@@ -407,13 +406,6 @@ enum status store_find_campaign(struct store *store, const char *id, int64_t *re
  * it is no id, or several fit.
  */
 enum status store_find_cell(struct store *store, const char *id, int64_t *ret, struct error *err);
-
-/*
- * The same, and in `ret_id` (heap) the result's own id, which stays when "last" and names of
- * baselines mean another.
- */
-enum status store_find_result(struct store *store, const char *id, int64_t *ret, char **ret_id,
-                              struct error *err);
 
 /*
  * Rows of `assay results`, newest campaign first: an array of objects as store_result_type has

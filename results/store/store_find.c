@@ -179,18 +179,3 @@ enum status store_declaration_origins(struct store *store, const struct digest *
     *ret = json_incref(origins);
     return STATUS_OK;
 }
-
-enum status store_find_result(struct store *store, const char *id, int64_t *ret, char **ret_id,
-                              struct error *err)
-{
-    struct store_filter filter = {.cell = 0};
-    json_auto_t *rows = NULL;
-    const char *own;
-
-    TRY(store_find_cell(store, id, &filter.cell, err));
-    TRY(store_list_results(store, &filter, &rows, err));
-    own = json_string_value(json_object_get(json_array_get(rows, 0), "id"));
-    *ret_id = own ? text_format("%s", own) : NULL;
-    *ret = filter.cell;
-    return *ret_id ? STATUS_OK : error_no_memory(err);
-}

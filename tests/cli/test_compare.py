@@ -396,7 +396,7 @@ class Compare(CliTest):
         finally:
             os.chmod(self.folder, 0o755)
         self.assertEqual(done.returncode, 1, done.stderr)
-        self.assertIn("warning: the decision is not recorded: ", done.stderr)
+        self.assertIn("warning: the judgement is not recorded: ", done.stderr)
         self.assertEqual(self.stored(), [])
 
     def test_one_factor_and_a_condition(self):
