@@ -25,14 +25,11 @@ static void append_range(struct text *out, const json_t *range, const char *curr
 static void append_parts(struct text *out, const json_t *parts)
 {
     char value[NUMBER_SIZE];
-    const json_t *part;
-    size_t i;
 
-    json_array_foreach(parts, i, part)
-    {
+    EACH(part, parts) {
         const double hourly = member_number(json_object_get(part, "hourly"), "value");
 
-        doc_phrase(out, " {soft %s %s %s}", i ? "+" : "=", member_string(part, "kind"),
+        doc_phrase(out, " {soft %s %s %s}", part_at ? "+" : "=", member_string(part, "kind"),
                    isnan(hourly) ? "unknown" : number_format_digits(hourly, 4, value));
     }
 }
@@ -40,8 +37,6 @@ static void append_parts(struct text *out, const json_t *parts)
 static void say_option(struct doc *doc, const json_t *option, const char *currency)
 {
     const char *kind = member_text(option, "kind");
-    const json_t *figure;
-    size_t i;
 
     doc_add(doc, "%s, %s (line %lld)\tan hour\t", member_string(option, "item"),
             strcmp(kind, "cloud") ? "bought" : "rented",
@@ -49,8 +44,7 @@ static void say_option(struct doc *doc, const json_t *option, const char *curren
     append_range(&doc->block, json_object_get(option, "hourly"), currency);
     append_parts(&doc->block, json_object_get(option, "parts"));
     doc_end(doc, NULL);
-    json_array_foreach(json_object_get(option, "figures"), i, figure)
-    {
+    EACH(figure, json_object_get(option, "figures")) {
         const json_t *share = json_object_get(figure, "measured_share");
 
         doc_add(doc, " \t%s\t", member_string(figure, "per"));
@@ -65,9 +59,8 @@ static void say_option(struct doc *doc, const json_t *option, const char *curren
 /* The rows of one result. */
 static void say_cost(struct doc *doc, const json_t *cost)
 {
-    const json_t *given = json_object_get(cost, "assumptions"), *entry;
+    const json_t *given = json_object_get(cost, "assumptions");
     const json_t *prices = json_object_get(cost, "prices");
-    size_t i;
 
     doc_say(doc, NULL,
             "{bold %s} on %s at prices of %s: discount %g a year, PUE %g, at work %g of all hours, "
@@ -75,10 +68,9 @@ static void say_cost(struct doc *doc, const json_t *cost)
             member_string(cost, "a"), member_string(cost, "device"), member_string(given, "as_of"),
             member_number(given, "discount"), member_number(given, "pue"),
             member_number(given, "utilisation"), member_string(prices, "sha256"));
-    json_array_foreach(json_object_get(cost, "options"), i, entry)
+    EACH(entry, json_object_get(cost, "options"))
         say_option(doc, entry, member_text(prices, "currency"));
-    json_array_foreach(json_object_get(cost, "notes"), i, entry)
-    {
+    EACH(entry, json_object_get(cost, "notes")) {
         doc_add(doc, "{soft note: ");
         if (json_is_integer(json_object_get(entry, "line")))
             doc_add(doc,
@@ -90,10 +82,9 @@ static void say_cost(struct doc *doc, const json_t *cost)
 void cost_document(struct doc *doc, const json_t *costs)
 {
     static const struct doc_column columns[] = {{"Option", 0}, {"Per", 0}, {"Cost", 0}};
-    const json_t *cost;
-    size_t i;
 
     doc_table(doc, "tight", columns, sizeof(columns) / sizeof(*columns));
-    json_array_foreach(costs, i, cost) say_cost(doc, cost);
+    EACH(cost, costs)
+        say_cost(doc, cost);
     doc_close(doc);
 }

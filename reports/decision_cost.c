@@ -10,17 +10,16 @@
  * that a requirement asks for; the number of figures: none is. */
 static size_t cost_figure(const json_t *body)
 {
-    const json_t *figures = json_object_get(body, "figures"), *figure;
+    const json_t *figures = json_object_get(body, "figures");
     const size_t count = json_array_size(figures);
-    size_t i, found = count;
+    size_t found = count;
 
-    json_array_foreach(figures, i, figure)
-    {
+    EACH(figure, figures) {
         if (strncmp(member_text(figure, "name"), "cost", 4) != 0)
             continue;
         if (json_is_true(json_object_get(figure, "objective")))
-            return i;
-        found = found == count ? i : found;
+            return figure_at;
+        found = found == count ? figure_at : found;
     }
     return found;
 }
@@ -34,13 +33,11 @@ static double cost_of(const json_t *option, size_t figure)
 static void append_next(struct text *out, const json_t *body, const json_t *chosen, size_t figure)
 {
     const double mine = cost_of(chosen, figure);
-    const json_t *option, *next = NULL;
+    const json_t *next = NULL;
     double least = INFINITY;
     char shown[NUMBER_SIZE];
-    size_t i;
 
-    json_array_foreach(json_object_get(body, "options"), i, option)
-    {
+    EACH(option, json_object_get(body, "options")) {
         const double cost = cost_of(option, figure);
 
         if (option != chosen && strcmp(member_text(option, "standing"), "infeasible") != 0 &&
@@ -67,18 +64,17 @@ static void append_per(struct text *out, const json_t *figure)
 
 bool decision_cost_words(struct text *out, const json_t *body)
 {
-    const json_t *figures = json_object_get(body, "figures"), *option, *last = NULL;
+    const json_t *figures = json_object_get(body, "figures"), *last = NULL;
     const size_t figure = cost_figure(body);
     struct number_unit unit;
-    size_t i, left = 0, count = 0;
+    size_t left = 0, count = 0;
 
     if (figure == json_array_size(figures) || !strcmp(member_text(body, "verdict"), "none"))
         return false;
     unit = decision_figure_unit(body, figure);
-    json_array_foreach(json_object_get(body, "options"), i, option) left +=
-        !strncmp(member_text(option, "standing"), "not_", 4);
-    json_array_foreach(json_object_get(body, "options"), i, option)
-    {
+    EACH(option, json_object_get(body, "options"))
+        left += !strncmp(member_text(option, "standing"), "not_", 4);
+    EACH(option, json_object_get(body, "options")) {
         if (strncmp(member_text(option, "standing"), "not_", 4) != 0)
             continue;
         doc_phrase(out, "%s", count++ ? "; " : "");

@@ -24,14 +24,12 @@ void decision_grounds(struct doc *doc, const json_t *body)
 static void append_standing(struct text *out, const json_t *option)
 {
     const char *reason = member_text(option, "reason");
-    const json_t *name;
-    size_t i;
 
     doc_phrase(out, "{bold ");
     doc_spaced(out, member_text(option, "standing"));
     doc_phrase(out, "}");
-    json_array_foreach(json_object_get(option, "dominated_by"), i, name)
-        doc_phrase(out, "%s%s", i ? ", " : " by ", json_string_value(name));
+    EACH(name, json_object_get(option, "dominated_by"))
+        doc_phrase(out, "%s%s", name_at ? ", " : " by ", json_string_value(name));
     if (reason[0])
         doc_phrase(out, ": %s", acceptance_reason_words(reason));
 }
@@ -41,19 +39,15 @@ static void append_met(struct text *out, const json_t *body, const json_t *optio
 {
     const json_t *required = json_object_get(json_object_get(body, "decision"), "requirements");
     const char *before = "";
-    const json_t *entry;
-    size_t i;
 
-    json_array_foreach(json_object_get(option, "requirements"), i, entry)
-    {
+    EACH(entry, json_object_get(option, "requirements")) {
         text_append(out, before);
-        decision_requirement_words(out, json_array_get(required, i));
+        decision_requirement_words(out, json_array_get(required, entry_at));
         doc_phrase(out, ": ");
         decision_met_words(out, entry);
         before = "\n";
     }
-    json_array_foreach(json_object_get(option, "peaks"), i, entry)
-    {
+    EACH(entry, json_object_get(option, "peaks")) {
         text_append(out, before);
         decision_peak_words(out, json_object_get(body, "peaks"), entry);
         before = "\n";
@@ -62,15 +56,11 @@ static void append_met(struct text *out, const json_t *body, const json_t *optio
 
 static void say_option(struct doc *doc, const json_t *body, const json_t *option)
 {
-    const json_t *range;
-    size_t i;
-
     doc_add(doc, "{bold %s} ({code %s}, {soft %s})\t", member_text(option, "name"),
             member_string(option, "result"), member_string(option, "device"));
     append_standing(&doc->block, option);
-    json_array_foreach(json_object_get(option, "figures"), i, range)
-    {
-        const struct number_unit unit = decision_figure_unit(body, i);
+    EACH(range, json_object_get(option, "figures")) {
+        const struct number_unit unit = decision_figure_unit(body, range_at);
 
         doc_add(doc, "\t");
         decision_range_words(&doc->block, range, &unit);
@@ -94,7 +84,7 @@ void decision_options(struct doc *doc, const json_t *body)
     struct text heads[DECISION_FIGURES_MAX + 1];
     struct doc_column columns[DECISION_FIGURES_MAX + 3] = {{"Option", 0},
                                                            {"Standing", DOC_LABELLED}};
-    const json_t *figures = json_object_get(body, "figures"), *option;
+    const json_t *figures = json_object_get(body, "figures");
     size_t i, count = json_array_size(figures);
 
     count = count < DECISION_FIGURES_MAX ? count : DECISION_FIGURES_MAX;
@@ -109,7 +99,8 @@ void decision_options(struct doc *doc, const json_t *body)
         doc->out->failed |= heads[i].failed;
     }
     doc_table(doc, "tight stacked", columns, count + 3);
-    json_array_foreach(json_object_get(body, "options"), i, option) say_option(doc, body, option);
+    EACH(option, json_object_get(body, "options"))
+        say_option(doc, body, option);
     doc_close(doc);
     for (i = 0; i <= count; i++)
         text_finish(&heads[i]);
@@ -121,16 +112,14 @@ void decision_options(struct doc *doc, const json_t *body)
 static void say_list(struct doc *doc, const json_t *body, const char *member, const char *summary,
                      void (*words_of)(struct text *, const json_t *, const json_t *))
 {
-    const json_t *list = json_object_get(body, member), *entry;
-    size_t i;
+    const json_t *list = json_object_get(body, member);
 
     if (json_array_size(list) == 0)
         return;
     doc_add(doc, "%zu %s", json_array_size(list), summary);
     doc_open(doc, DOC_FOLD, NULL);
     doc_open(doc, DOC_LIST, NULL);
-    json_array_foreach(list, i, entry)
-    {
+    EACH(entry, list) {
         words_of(&doc->block, body, entry);
         doc_end(doc, NULL);
     }

@@ -22,13 +22,11 @@ static void append_digits(struct text *out, double value)
 /* "a, b and c" of the options of this standing; how many. */
 static size_t append_options(struct text *out, const json_t *body, const char *standing)
 {
-    size_t i, count = 0, seen = 0;
-    const json_t *option;
+    size_t count = 0, seen = 0;
 
-    json_array_foreach(json_object_get(body, "options"), i, option) count +=
-        !strcmp(member_text(option, "standing"), standing);
-    json_array_foreach(json_object_get(body, "options"), i, option)
-    {
+    EACH(option, json_object_get(body, "options"))
+        count += !strcmp(member_text(option, "standing"), standing);
+    EACH(option, json_object_get(body, "options")) {
         if (strcmp(member_text(option, "standing"), standing) != 0)
             continue;
         doc_phrase(out, "%s%s",
@@ -57,19 +55,17 @@ void decision_question_words(struct text *out, const json_t *body)
 static void append_missed(struct text *out, const json_t *body, const char *before)
 {
     const json_t *required = json_object_get(json_object_get(body, "decision"), "requirements");
-    const json_t *options = json_object_get(body, "options"), *requirement, *option;
+    const json_t *options = json_object_get(body, "options");
     bool is_first = true;
-    size_t i, k;
 
-    json_array_foreach(required, i, requirement)
-    {
+    EACH(requirement, required) {
         struct text names;
         size_t count = 0;
 
         text_init(&names);
-        json_array_foreach(options, k, option)
-        {
-            const json_t *met = json_array_get(json_object_get(option, "requirements"), i);
+        EACH(option, options) {
+            const json_t *met =
+                json_array_get(json_object_get(option, "requirements"), requirement_at);
 
             if (!strcmp(member_text(met, "verdict"), "missed"))
                 doc_phrase(&names, "%s%s", count++ ? ", " : "", member_text(option, "name"));
@@ -104,14 +100,9 @@ static void append_rest(struct text *out, const json_t *body)
 /* Of an option that no number of trials of its kind makes fit. */
 static bool any_unfit(const json_t *body)
 {
-    const json_t *option;
-    size_t i;
-
-    json_array_foreach(json_object_get(body, "options"), i, option)
-    {
+    EACH(option, json_object_get(body, "options"))
         if (member_text(option, "reason")[0])
             return true;
-    }
     return false;
 }
 
@@ -191,12 +182,10 @@ static struct number_unit unit_for(enum metric_id metric, double value, const ch
 
 struct number_unit decision_figure_unit(const json_t *body, size_t index)
 {
-    const json_t *figure = json_array_get(json_object_get(body, "figures"), index), *option;
+    const json_t *figure = json_array_get(json_object_get(body, "figures"), index);
     double largest = 0;
-    size_t i;
 
-    json_array_foreach(json_object_get(body, "options"), i, option)
-    {
+    EACH(option, json_object_get(body, "options")) {
         const double value =
             member_number(json_array_get(json_object_get(option, "figures"), index), "value");
 
@@ -252,32 +241,28 @@ void decision_met_words(struct text *out, const json_t *met)
 
 void decision_peak_words(struct text *out, const json_t *sheet, const json_t *peak)
 {
-    const json_t *rows = json_object_get(sheet, "rows"), *row;
+    const json_t *rows = json_object_get(sheet, "rows");
     const struct number_unit unit =
         unit_for(metric_find(member_text(peak, "metric")), member_number(peak, "peak"),
                  member_text(peak, "unit"));
     char shown[NUMBER_SIZE];
-    size_t i;
 
     doc_phrase(out, "%s of the declared peak of ",
                number_format_percent(member_number(peak, "share"), shown));
     append_digits(out, member_number(peak, "peak") / unit.factor);
     doc_phrase(out, " %s", unit.name);
-    json_array_foreach(rows, i, row)
-    {
+    EACH(row, rows)
         if (json_equal(json_object_get(row, "line"), json_object_get(peak, "line")))
             doc_phrase(out, " (%s, %s)", member_text(row, "source"), member_text(row, "retrieved"));
-    }
 }
 
 void decision_note_words(struct text *out, const json_t *body, const json_t *note)
 {
-    const json_t *line = json_object_get(note, "line"), *name;
-    size_t i;
+    const json_t *line = json_object_get(note, "line");
 
     (void)body;
-    json_array_foreach(json_object_get(note, "options"), i, name)
-        doc_phrase(out, "%s%s", i ? ", " : "", json_string_value(name));
+    EACH(name, json_object_get(note, "options"))
+        doc_phrase(out, "%s%s", name_at ? ", " : "", json_string_value(name));
     if (json_is_integer(line))
         doc_phrase(out, ": line %lld", (long long)json_integer_value(line));
     doc_phrase(out, ": %s", member_text(note, "text"));
@@ -288,15 +273,12 @@ void decision_note_words(struct text *out, const json_t *body, const json_t *not
 /* The row of the price sheet that is changed; NULL: another thing is. */
 static const json_t *row_of(const json_t *body, const json_t *change)
 {
-    const json_t *rows = json_object_get(json_object_get(body, "prices"), "rows"), *row;
-    size_t i;
+    const json_t *rows = json_object_get(json_object_get(body, "prices"), "rows");
 
-    json_array_foreach(rows, i, row)
-    {
+    EACH(row, rows)
         if (!strcmp(member_text(change, "what"), "price") &&
             json_equal(json_object_get(row, "line"), json_object_get(change, "line")))
             return row;
-    }
     return NULL;
 }
 
@@ -357,14 +339,9 @@ static void append_factor(struct text *out, double factor)
 /* What it is now, of the option of this name; "": there is none. */
 static const char *standing_of(const json_t *body, const char *name)
 {
-    const json_t *option;
-    size_t i;
-
-    json_array_foreach(json_object_get(body, "options"), i, option)
-    {
+    EACH(option, json_object_get(body, "options"))
         if (!strcmp(member_text(option, "name"), name))
             return member_text(option, "standing");
-    }
     return "";
 }
 
@@ -372,20 +349,18 @@ static const char *standing_of(const json_t *body, const char *name)
 static void append_missed_by(struct text *out, const json_t *body, const json_t *change)
 {
     const json_t *list = json_object_get(json_object_get(body, "decision"), "requirements");
-    const json_t *requirement, *found = NULL;
-    size_t i, count = 0;
+    const json_t *found = NULL;
+    size_t count = 0;
 
     if (!strcmp(member_text(change, "what"), "limit")) {
         doc_phrase(out, "misses it");
         return;
     }
-    json_array_foreach(list, i, requirement)
-    {
+    EACH(requirement, list)
         if (!strcmp(member_text(requirement, "figure"), member_text(change, "metric"))) {
             found = requirement;
             count++;
         }
-    }
     doc_phrase(out, "misses ");
     if (count == 1)
         decision_requirement_words(out, found);
@@ -414,8 +389,6 @@ void decision_change_words(struct text *out, const json_t *body, const json_t *c
     const double now = member_number(change, "now"), factor = member_number(change, "factor");
     const struct number_unit unit =
         unit_for(metric_of_change(body, change), now, member_text(change, "unit"));
-    size_t i;
-    const json_t *then;
 
     append_subject(out, body, change);
     if (is_confidential(body, change)) {
@@ -433,9 +406,8 @@ void decision_change_words(struct text *out, const json_t *body, const json_t *c
         doc_phrase(out, ": the decision is ");
         doc_spaced(out, member_text(change, "verdict"));
     }
-    json_array_foreach(json_object_get(change, "then"), i, then)
-    {
-        doc_phrase(out, i ? ", " : ": ");
+    EACH(then, json_object_get(change, "then")) {
+        doc_phrase(out, then_at ? ", " : ": ");
         append_then(out, body, change, then);
     }
 }
@@ -443,17 +415,12 @@ void decision_change_words(struct text *out, const json_t *body, const json_t *c
 /* Whether it changes which options are left, and not only how one fails. */
 static bool is_another_answer(const json_t *body, const json_t *change)
 {
-    const json_t *then;
-    size_t i;
-
     if (strcmp(member_text(change, "verdict"), member_text(body, "verdict")) != 0)
         return true;
-    json_array_foreach(json_object_get(change, "then"), i, then)
-    {
+    EACH(then, json_object_get(change, "then"))
         if (!strncmp(member_text(then, "standing"), "not_", 4) ||
             !strncmp(standing_of(body, member_text(then, "option")), "not_", 4))
             return true;
-    }
     return false;
 }
 
@@ -461,16 +428,14 @@ void decision_nearest_changes(const json_t *body, const json_t *ret[DECISION_NEA
 {
     static const char *const kinds[][2] = {
         {"price", "price"}, {"metric", "metric"}, {"limit", "margin"}};
-    const json_t *change;
-    size_t i, count = 0;
+    size_t count = 0;
 
     for (size_t k = 0; k < DECISION_NEAREST; k++) {
         const json_t *best = NULL;
         double least = INFINITY;
 
         ret[k] = NULL;
-        json_array_foreach(json_object_get(body, "changes"), i, change)
-        {
+        EACH(change, json_object_get(body, "changes")) {
             const char *what = member_text(change, "what");
             const double far = fabs(log(member_number(change, "factor")));
 
@@ -503,23 +468,19 @@ static void append_reason(struct text *out, const json_t *option)
 
 void decision_sure_words(struct text *out, const json_t *body)
 {
-    const json_t *option;
-    size_t i, left = 0;
+    size_t left = 0;
 
-    json_array_foreach(json_object_get(body, "options"), i, option) left +=
-        !strncmp(member_text(option, "standing"), "not_", 4);
+    EACH(option, json_object_get(body, "options"))
+        left += !strncmp(member_text(option, "standing"), "not_", 4);
     doc_phrase(out, left == 1 ? "it is the answer for every value within the intervals of the "
                                 "measurements and the bounds of the prices."
                               : "an option counts as worse than another only where it is so for "
                                 "every value within the intervals of the measurements and the "
                                 "bounds of the prices.");
-    json_array_foreach(json_object_get(body, "options"), i, option)
-    {
+    EACH(option, json_object_get(body, "options"))
         if (member_text(option, "reason")[0])
             append_reason(out, option);
-    }
-    json_array_foreach(json_object_get(body, "notes"), i, option)
-    {
+    EACH(option, json_object_get(body, "notes")) {
         if (!strcmp(member_text(option, "text"), finding_kinds[FINDING_PRICE_NOT_VALID].words))
             text_append_format(
                 out, " The price in line %lld was not valid on %s.",

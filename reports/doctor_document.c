@@ -6,15 +6,13 @@
 static void say_list(struct doc *doc, const char *summary, const json_t *list, const char *key)
 {
     static const struct doc_column columns[] = {{"Check", DOC_NAME, 20}, {"Seen", DOC_BREAK}};
-    size_t i;
-    json_t *entry;
 
     if (json_array_size(list) == 0)
         return;
     doc_add(doc, "%zu %s", json_array_size(list), summary);
     doc_open(doc, DOC_FOLD, NULL);
     doc_table(doc, "tight", columns, sizeof(columns) / sizeof(*columns));
-    json_array_foreach(list, i, entry)
+    EACH(entry, list)
         doc_say(doc, NULL, "%s\t%s", member_text(entry, "check"), member_text(entry, key));
     doc_close(doc);
     doc_close(doc);
@@ -27,11 +25,9 @@ static void say_findings(struct doc *doc, const json_t *findings)
                                                 {"Seen", DOC_BREAK, 25},
                                                 {"Effect", DOC_BREAK, 25},
                                                 {"What to do", DOC_BREAK}};
-    size_t i;
-    json_t *finding;
 
     doc_table(doc, "tight fixed stacked", columns, sizeof(columns) / sizeof(*columns));
-    json_array_foreach(findings, i, finding)
+    EACH(finding, findings)
         doc_say(doc, NULL, "%s\t%s\t%s\t%s\t%s", member_text(finding, "check"),
                 member_text(finding, "severity"), member_text(finding, "observed"),
                 member_text(finding, "effect"), member_text(finding, "remedy"));

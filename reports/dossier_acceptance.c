@@ -85,12 +85,10 @@ static void say_item(struct doc *doc, const struct view *view, const json_t *con
                      const json_t *item, size_t index)
 {
     const json_t *declared = json_array_get(json_object_get(contract, "items"), index);
-    const json_t *units = json_object_get(item, "units"), *unit;
+    const json_t *units = json_object_get(item, "units");
     const char *workload = member_string(json_object_get(declared, "cell"), "workload");
-    size_t i;
 
-    json_array_foreach(units, i, unit)
-    {
+    EACH(unit, units) {
         doc_add(doc, "%zu. %s %s\n", index + 1, workload, member_string(item, "metric"));
         say_unit(doc, view, item, unit);
     }
@@ -117,12 +115,10 @@ static void say_items(struct doc *doc, const struct view *view, const json_t *bo
                                                 {"No worse than", DOC_NUMBER | DOC_LABELLED},
                                                 {"Trials", DOC_NUMBER | DOC_LABELLED},
                                                 {"Verdict", 0}};
-    const json_t *item;
-    size_t i;
 
     doc_table(doc, "tight stacked", columns, sizeof(columns) / sizeof(*columns));
-    json_array_foreach(json_object_get(body, "items"), i, item)
-        say_item(doc, view, json_object_get(body, "contract"), item, i);
+    EACH(item, json_object_get(body, "items"))
+        say_item(doc, view, json_object_get(body, "contract"), item, item_at);
     doc_close(doc);
 }
 
@@ -133,12 +129,11 @@ static void say_items(struct doc *doc, const struct view *view, const json_t *bo
 static double spread_of(const json_t *item, uint64_t *ret_trials)
 {
     const double alpha = json_number_value(json_object_get(item, "alpha"));
-    const json_t *units = json_object_get(item, "units"), *unit;
+    const json_t *units = json_object_get(item, "units");
     double squares = 0;
-    size_t i, count = 0;
+    size_t count = 0;
 
-    json_array_foreach(units, i, unit)
-    {
+    EACH(unit, units) {
         const double trials = json_number_value(json_object_get(unit, "trials")),
                      value = json_number_value(json_object_get(unit, "value")),
                      best = json_number_value(json_object_get(unit, "best"));
@@ -220,22 +215,19 @@ static void append_characteristic(struct text *out, const json_t *body, const js
 /* Whether the contract was there before the results. */
 static void say_planned(struct doc *doc, const json_t *campaigns)
 {
-    size_t i, planned = 0;
-    const json_t *campaign;
+    size_t planned = 0;
 
-    json_array_foreach(campaigns, i, campaign) planned +=
-        json_is_true(json_object_get(campaign, "planned"));
+    EACH(campaign, campaigns)
+        planned += json_is_true(json_object_get(campaign, "planned"));
     if (planned == json_array_size(campaigns)) {
         doc_say(doc, NULL, "The contract is in the recorded plan, from before the first trial.");
         return;
     }
     doc_add(doc, "{bold The plan does not have this contract}: it may have been written after the "
                  "results were seen. Without it:");
-    json_array_foreach(campaigns, i, campaign)
-    {
+    EACH(campaign, campaigns)
         if (!json_is_true(json_object_get(campaign, "planned")))
             doc_add(doc, " {code %.8s}", member_string(campaign, "campaign"));
-    }
     doc_say(doc, NULL, ".");
 }
 
@@ -276,16 +268,13 @@ void dossier_accepted(struct doc *doc, const json_t *body)
 
 static void say_acceptance(struct doc *doc, const struct view *view, const json_t *body)
 {
-    const json_t *item;
-    size_t i;
-
     say_answer(doc, body);
     doc_say(doc, "soft", "Contract {digest %s}", member_string(body, "contract_sha256"));
     doc_close(doc);
     say_items(doc, view, body);
     doc_open(doc, DOC_GROUP, "charts");
-    json_array_foreach(json_object_get(body, "items"), i, item)
-        append_characteristic(doc->out, body, item, i);
+    EACH(item, json_object_get(body, "items"))
+        append_characteristic(doc->out, body, item, item_at);
     doc_close(doc);
 }
 

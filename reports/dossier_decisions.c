@@ -514,14 +514,15 @@ enum status dossier_decided(struct doc *doc, struct store *store, const struct v
                             struct error *err)
 {
     json_auto_t *decisions = NULL, *accepted = NULL;
-    json_t *body;
-    size_t rows = 0, i;
+    size_t rows = 0;
 
     say_questions(doc, view);
     TRY(dossier_newest(store, view, &judgement_decide, &decisions, err));
-    json_array_foreach(decisions, i, body) html_decision_in_short(doc, body);
+    EACH(body, decisions)
+        html_decision_in_short(doc, body);
     TRY(dossier_newest(store, view, &judgement_accept, &accepted, err));
-    json_array_foreach(accepted, i, body) dossier_accepted(doc, body);
+    EACH(body, accepted)
+        dossier_accepted(doc, body);
     TRY(say_newest(doc, store, view, &rows, err));
     if (rows + json_array_size(accepted) + json_array_size(decisions) > 0)
         return STATUS_OK;

@@ -24,17 +24,16 @@ void history_changes(struct doc *doc, const json_t *series, const char *database
     const json_t *results = json_object_get(series, "results");
     const char *newest = member_text(json_array_get(results, json_array_size(results) - 1), "id");
     const char *kind = member_text(series, "kind");
-    const json_t *stale = json_object_get(series, "stale"), *entry;
-    size_t i;
+    const json_t *stale = json_object_get(series, "stale");
 
     doc_open(doc, DOC_DETAILS, NULL);
     if (!strcmp(kind, "constant"))
         doc_say(doc, NULL, "No change.");
     else if (strcmp(kind, "too_few") != 0)
         doc_say(doc, NULL, "Changed (%s):", kind);
-    json_array_foreach(json_object_get(series, "changes"), i, entry) say_change(doc, entry);
-    json_array_foreach(json_object_get(series, "baselines"), i, entry)
-    {
+    EACH(entry, json_object_get(series, "changes"))
+        say_change(doc, entry);
+    EACH(entry, json_object_get(series, "baselines")) {
         const char *name = member_text(entry, "name");
 
         doc_add(doc, "The newest is %+.2f %% against baseline %s (%s)",

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "harness/core/cleanup.h"
+#include "harness/core/member.h"
 #include "reports/citation.h"
 #include "reports/remarks.h"
 
@@ -57,11 +58,7 @@ static void append_headline(struct text *out, const struct view_cell *cell)
 
 static void say_amendments(struct doc *doc, const struct view_cell *cell)
 {
-    size_t i;
-    json_t *amendment;
-
-    json_array_foreach(cell->amendments, i, amendment)
-    {
+    EACH(amendment, cell->amendments) {
         AUTO_FREE char *words = view_amendment_words(amendment);
 
         doc_note(doc, "note", "This result was %s", words);

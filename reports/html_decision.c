@@ -19,14 +19,12 @@
 /* Of the objectives: the first that is a cost, else the second; and the first other one. */
 static bool choose_axes(const json_t *body, size_t *ret_y, size_t *ret_x)
 {
-    const json_t *figures = json_object_get(body, "figures"), *figure;
-    size_t i, count = 0, objectives[OPTIONS_MAX], y = 0;
+    const json_t *figures = json_object_get(body, "figures");
+    size_t count = 0, objectives[OPTIONS_MAX], y = 0;
 
-    json_array_foreach(figures, i, figure)
-    {
+    EACH(figure, figures)
         if (count < OPTIONS_MAX && json_is_true(json_object_get(figure, "objective")))
-            objectives[count++] = i;
-    }
+            objectives[count++] = figure_at;
     while (y < count &&
            strncmp(member_text(json_array_get(figures, objectives[y]), "name"), "cost", 4) != 0)
         y++;
@@ -68,7 +66,7 @@ static char *name_of(const json_t *body, size_t figure, const char *unit)
 
 static void draw_plane(struct text *out, const json_t *body, const char *id, size_t x, size_t y)
 {
-    const json_t *options = json_object_get(body, "options"), *option;
+    const json_t *options = json_object_get(body, "options");
     const struct number_unit unit_x = decision_figure_unit(body, x),
                              unit_y = decision_figure_unit(body, y);
     struct plot_point points[OPTIONS_MAX];
@@ -80,13 +78,12 @@ static void draw_plane(struct text *out, const json_t *body, const char *id, siz
                            .x = plot_axis_new(title_x, unit_x, false),
                            .y = plot_axis_new(title_y, unit_y, false),
                            .curves = curves};
-    size_t used = 0, i;
+    size_t used = 0;
 
     for (size_t k = 0; k < LOOKS; k++) {
         const size_t from = used;
 
-        json_array_foreach(options, i, option)
-        {
+        EACH(option, options) {
             const json_t *at_x = json_array_get(json_object_get(option, "figures"), x),
                          *at_y = json_array_get(json_object_get(option, "figures"), y);
 
@@ -122,7 +119,7 @@ static void draw_plane(struct text *out, const json_t *body, const char *id, siz
 /* Of one objective: the options below each other. */
 static void draw_rows(struct text *out, const json_t *body, const char *id, size_t figure)
 {
-    const json_t *options = json_object_get(body, "options"), *option;
+    const json_t *options = json_object_get(body, "options");
     const struct number_unit unit = decision_figure_unit(body, figure);
     struct plot_row rows[OPTIONS_MAX];
     struct text values[OPTIONS_MAX];
@@ -136,24 +133,23 @@ static void draw_rows(struct text *out, const json_t *body, const char *id, size
                              .band_hi = NAN};
     size_t i;
 
-    json_array_foreach(options, i, option)
-    {
+    EACH(option, options) {
         const json_t *range = json_array_get(json_object_get(option, "figures"), figure);
 
-        if (i == OPTIONS_MAX)
+        if (option_at == OPTIONS_MAX)
             break;
-        text_init(&values[i]);
-        decision_range_words(&values[i], range, &unit);
-        rows[i] = (struct plot_row){
+        text_init(&values[option_at]);
+        decision_range_words(&values[option_at], range, &unit);
+        rows[option_at] = (struct plot_row){
             .label = member_text(option, "name"),
-            .value = text_ok(&values[i]) ? values[i].data : "",
+            .value = text_ok(&values[option_at]) ? values[option_at].data : "",
             .at = member_number(range, "value"),
             .lo = member_number(range, "lo"),
             .hi = member_number(range, "hi"),
             .hollow = !strcmp(member_text(option, "standing"), "infeasible"),
             .bold = !strcmp(member_text(option, "standing"), "not_dominated"),
         };
-        plot.count = i + 1;
+        plot.count = option_at + 1;
     }
     plot_rows(out, id, &plot);
     for (i = 0; i < plot.count; i++)
@@ -164,16 +160,13 @@ static void draw_rows(struct text *out, const json_t *body, const char *id, size
 /* All options have the same value of this figure: it is no axis. */
 static bool is_same(const json_t *body, size_t figure)
 {
-    const json_t *options = json_object_get(body, "options"), *option;
+    const json_t *options = json_object_get(body, "options");
     const json_t *first =
         json_array_get(json_object_get(json_array_get(options, 0), "figures"), figure);
-    size_t i;
 
-    json_array_foreach(options, i, option)
-    {
+    EACH(option, options)
         if (!json_equal(first, json_array_get(json_object_get(option, "figures"), figure)))
             return false;
-    }
     return true;
 }
 
@@ -231,16 +224,14 @@ static void say_prices(struct doc *doc, const json_t *body)
 {
     static const struct doc_column columns[] = {
         {"Line", 0}, {"Item", 0}, {"Kind", 0}, {"Amount", DOC_NUMBER}, {"Source", 0}};
-    const json_t *prices = json_object_get(body, "prices"), *row;
-    size_t i;
+    const json_t *prices = json_object_get(body, "prices");
 
     if (!json_is_object(prices))
         return;
     doc_add(doc, "The prices that count");
     doc_open(doc, DOC_FOLD, NULL);
     doc_table(doc, "tight", columns, sizeof(columns) / sizeof(*columns));
-    json_array_foreach(json_object_get(prices, "rows"), i, row)
-    {
+    EACH(row, json_object_get(prices, "rows")) {
         const char *unit = member_text(row, "unit");
 
         doc_add(doc, "%lld\t%s\t%s\t", (long long)json_integer_value(json_object_get(row, "line")),
@@ -311,18 +302,15 @@ static void say_decision(struct doc *doc, const json_t *body, const char *pictur
 
 void html_decisions(struct doc *doc, const json_t *bodies, bool first_drawn)
 {
-    const json_t *body;
     char id[32];
-    size_t i;
 
     doc_say(doc, NULL,
             "The newest recorded answer to each decision. An option is dominated where another "
             "that meets all requirements is no worse in every objective and better in one, for "
             "every value within the intervals and beyond the decision's margin; where that can be "
             "shown neither way, the two are not separable. No weights are put on objectives.");
-    json_array_foreach(bodies, i, body)
-    {
-        snprintf(id, sizeof(id), "decision-%zu", i + 1);
-        say_decision(doc, body, i == 0 && first_drawn ? NULL : id);
+    EACH(body, bodies) {
+        snprintf(id, sizeof(id), "decision-%zu", body_at + 1);
+        say_decision(doc, body, body_at == 0 && first_drawn ? NULL : id);
     }
 }

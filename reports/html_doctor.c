@@ -45,8 +45,6 @@ void html_dumps(struct doc *doc, const struct view *view)
 
     for (size_t c = 0; c < view->campaign_count; ++c) {
         const json_t *dumps = json_object_get(view->campaigns[c].root, "dumps");
-        size_t i;
-        json_t *dump;
 
         if (json_array_size(dumps) == 0)
             continue;
@@ -56,7 +54,8 @@ void html_dumps(struct doc *doc, const struct view *view)
                 view->campaigns[c].uid);
         doc_open(doc, DOC_FOLD, NULL);
         doc_table(doc, "tight", columns, sizeof(columns) / sizeof(*columns));
-        json_array_foreach(dumps, i, dump) say_dump(doc, dump);
+        EACH(dump, dumps)
+            say_dump(doc, dump);
         doc_close(doc);
         doc_close(doc);
     }
@@ -67,11 +66,8 @@ void html_doctor(struct doc *doc, const struct view *view)
     bool any = false;
 
     for (size_t c = 0; c < view->campaign_count; ++c) {
-        size_t i;
-        json_t *examined;
 
-        json_array_foreach(json_object_get(view->campaigns[c].root, "doctor"), i, examined)
-        {
+        EACH(examined, json_object_get(view->campaigns[c].root, "doctor")) {
             if (!any)
                 doc_heading(doc, 2, "machine", "State of the machine");
             any = true;

@@ -17,13 +17,10 @@
 /* Whether a result of the page is in it. */
 static bool is_on_page(const struct view *view, const json_t *results)
 {
-    size_t i;
-    json_t *result;
-
-    json_array_foreach(results, i,
-                       result) for (size_t k = 0; k < view->cell_count;
-                                    k++) if (!strcmp(view->cells[k].result,
-                                                     member_text(result, "id"))) return true;
+    EACH(result, results)
+        for (size_t k = 0; k < view->cell_count; k++)
+            if (!strcmp(view->cells[k].result, member_text(result, "id")))
+                return true;
     return false;
 }
 
@@ -42,7 +39,6 @@ static void append_plot(struct text *out, const json_t *series, size_t n)
                            .curves = curves,
                            .count = 1};
     size_t changes = 0, i;
-    json_t *change;
     char id[32];
 
     if (!points) {
@@ -64,8 +60,7 @@ static void append_plot(struct text *out, const json_t *series, size_t n)
     plot.x = plot_axis_new("result", (struct number_unit){1, ""}, false);
     plot.y = plot_axis_new(unit.name, unit, false);
     curves[0] = (struct plot_curve){.slot = 0, .dots = true, .points = points, .count = count};
-    json_array_foreach(json_object_get(series, "changes"), i, change)
-    {
+    EACH(change, json_object_get(series, "changes")) {
         for (size_t k = 0; k < count && changes < CHANGES_MAX; k++)
             if (json_equal(json_object_get(change, "after"),
                            json_object_get(json_array_get(results, k), "id"))) {
@@ -88,12 +83,9 @@ static enum status say_workload(struct doc *doc, struct store *store, const stru
 {
     const struct store_filter filter = {.workload = workload, .hide_archived = true};
     json_auto_t *all = NULL;
-    json_t *series;
-    size_t i;
 
     TRY(history_make(store, &filter, &all, err));
-    json_array_foreach(all, i, series)
-    {
+    EACH(series, all) {
         const json_t *results = json_object_get(series, "results");
 
         if (json_array_size(results) < RESULTS_LEAST || !is_on_page(view, results))

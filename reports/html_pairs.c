@@ -331,12 +331,10 @@ static void append_side(struct text *out, const json_t *judgement, const json_t 
     const json_t *fields = json_object_get(factor, "fields");
     const char *name =
         json_array_size(fields) == 1 ? json_string_value(json_array_get(fields, 0)) : NULL;
-    const json_t *value = json_object_get(factor, side), *field;
+    const json_t *value = json_object_get(factor, side);
     AUTO_FREE char *dump = NULL;
-    size_t i;
 
-    json_array_foreach(json_object_get(judgement, "fields"), i, field)
-    {
+    EACH(field, json_object_get(judgement, "fields")) {
         const char *own = member_string(field, "field");
 
         if ((!value || json_is_null(value)) && name && own && !strcmp(name, own))
@@ -361,15 +359,11 @@ static void append_factor(struct text *out, const json_t *judgement, const json_
 /* Each factor of all comparisons once. */
 static void gather_factors(struct text *rows, const struct html_pairs *pairs)
 {
-    const json_t *factor;
-    size_t n;
-
     for (size_t i = 0; i < pairs->campaign_count; ++i)
         for (size_t k = 0; k < pairs->campaigns[i].count; ++k) {
             const json_t *judgement = pairs->campaigns[i].list[k].judgement;
 
-            json_array_foreach(json_object_get(judgement, "factors"), n, factor)
-            {
+            EACH(factor, json_object_get(judgement, "factors")) {
                 CLEANUP(text_finish) struct text row;
 
                 text_init(&row);

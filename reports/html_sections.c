@@ -202,16 +202,14 @@ static void collect_kernels(struct html_appendix *appendix, const struct view_ce
         {"Binary SHA-256", 0, 12},          {"Compiler", DOC_BREAK, 20}, {"Options", DOC_BREAK}};
     struct text body;
     CLEANUP(doc_finish) struct doc doc = doc_new(&body, &doc_html);
-    const json_t *entry;
-    size_t index;
 
     text_init(&body);
     doc_add(&doc, "Kernel texts as compiled for the device");
     doc_table(&doc, "tight fixed", columns, sizeof(columns) / sizeof(*columns));
-    json_array_foreach(trial->artifacts, index, entry)
+    EACH(entry, trial->artifacts)
         say_artifact(&doc, json_object_get(entry, "artifact"));
     doc_close(&doc);
-    json_array_foreach(trial->artifacts, index, entry)
+    EACH(entry, trial->artifacts)
         say_compiled(&doc, json_object_get(entry, "artifact"));
     html_appendix_add(appendix, HTML_APPENDIX_KERNELS, &body, cell);
 }

@@ -145,11 +145,8 @@ static void add_rate(struct strips *strips, struct store *store, int64_t trial, 
 static void add_part(struct strips *strips, struct store *store, int64_t trial, const json_t *part)
 {
     const char *name = member_text(part, "part");
-    size_t i;
-    json_t *channel;
 
-    json_array_foreach(json_object_get(part, "channels"), i, channel)
-    {
+    EACH(channel, json_object_get(part, "channels")) {
         const char *kind = member_text(channel, "kind");
         const char *channel_name = member_text(channel, "name"), *unit;
         double factor;
@@ -175,12 +172,9 @@ static void say_missing(struct doc *doc, const struct view_trial *trial)
 {
     static const struct doc_column columns[] = {{"Source", DOC_NAME | DOC_BREAK},
                                                 {"What came of it", DOC_BREAK}};
-    size_t i, c;
-    json_t *part, *channel;
 
     doc_table(doc, "tight", columns, sizeof(columns) / sizeof(*columns));
-    json_array_foreach((json_t *)trial->telemetry, i, part)
-    {
+    EACH(part, trial->telemetry) {
         const char *name = member_text(part, "part"), *message = member_string(part, "message");
         struct view_count ticks = view_json_count(part, "ticks"),
                           late = view_json_count(part, "late_ticks"),
@@ -193,8 +187,7 @@ static void say_missing(struct doc *doc, const struct view_trial *trial)
         doc_end(doc, NULL);
         if (message)
             doc_say(doc, NULL, "not whole\t%s", message);
-        json_array_foreach(json_object_get(part, "channels"), c, channel)
-        {
+        EACH(channel, json_object_get(part, "channels")) {
             const char *reason = member_string(channel, "reason");
 
             if (!view_telemetry_series(trial, name, member_text(channel, "name")))
@@ -213,13 +206,9 @@ static void append_trial(struct text *out, struct store *store, const struct vie
     struct strips strips = {.count = 0};
     char number[64], heading[HTML_HEADING_SIZE];
     struct text id;
-    size_t i;
-    json_t *part;
 
-    json_array_foreach((json_t *)trial->telemetry, i, part)
-    {
+    EACH(part, trial->telemetry)
         add_part(&strips, store, trial->id, part);
-    }
     for (size_t k = 0; k < strips.count; ++k)
         if (strips.items[k].count > 0)
             last_s = fmax(last_s, strips.items[k].s[strips.items[k].count - 1]);

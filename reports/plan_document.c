@@ -32,8 +32,6 @@ void plan_document(struct doc *doc, const json_t *plan)
 {
     static const struct doc_column columns[] = {{"Devices", DOC_NUMBER}, {"", 0}};
     const json_t *request = json_object_get(plan, "request");
-    size_t i;
-    json_t *entry;
 
     doc_add(doc, "%.4g requests/s", member_number(request, "demand"));
     if (json_object_get(request, "trace"))
@@ -52,7 +50,8 @@ void plan_document(struct doc *doc, const json_t *plan)
             "may.",
             100 * member_number(request, "confidence"),
             100 * member_number(request, "availability"), 100 * member_number(request, "risk"));
-    json_array_foreach(json_object_get(plan, "units"), i, entry) say_unit(doc, entry);
-    json_array_foreach(json_object_get(plan, "notes"), i, entry)
+    EACH(entry, json_object_get(plan, "units"))
+        say_unit(doc, entry);
+    EACH(entry, json_object_get(plan, "notes"))
         doc_say(doc, NULL, "Note: %s", member_string(entry, "text"));
 }

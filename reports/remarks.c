@@ -232,14 +232,9 @@ void remarks_render(struct remarks *remarks)
 /* Of strings that a record holds. */
 static void find_refusals(const json_t *refusals, struct finding_list *list)
 {
-    size_t i;
-    json_t *entry;
-
-    json_array_foreach(refusals, i, entry)
-    {
+    EACH(entry, refusals)
         if (json_is_string(entry))
             finding_add_shown(list, FINDING_CANDIDATE_FAILED, json_string_value(entry), NULL);
-    }
 }
 
 static void find_choice(const struct view_cell *cell, struct finding_list *list)
@@ -269,11 +264,7 @@ static void find_origin(const struct view_cell *cell, struct finding_list *list)
 
 static void find_amendments(const struct view_cell *cell, struct finding_list *list)
 {
-    size_t i;
-    json_t *amendment;
-
-    json_array_foreach(cell->amendments, i, amendment)
-    {
+    EACH(amendment, cell->amendments) {
         char *words = view_amendment_words(amendment);
 
         if (words)

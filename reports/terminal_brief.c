@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/member.h"
 #include "reports/remarks.h"
 #include "reports/terminal_internal.h"
 
@@ -180,16 +181,13 @@ void report_terminal_brief(struct text *out, const struct view_cell *cell, size_
     const struct terminal terminal = terminal_make(out, columns, colour);
     const size_t before = lines_of(out);
     struct findings findings = {.terminal = &terminal, .room = room_of(&terminal, cell)};
-    size_t i;
-    json_t *amendment;
 
     terminal_title(&terminal, cell);
     append_system(&terminal, cell);
     append_configuration(&terminal, cell);
     append_result(&terminal, cell);
     findings.lines = lines_of(out) - before;
-    json_array_foreach(cell->amendments, i, amendment)
-    {
+    EACH(amendment, cell->amendments) {
         char *words = view_amendment_words(amendment);
 
         say_finding(&findings, FINDING_WARNING, words ? words : "amended");

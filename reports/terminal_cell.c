@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/core/clock.h"
+#include "harness/core/member.h"
 #include "reports/citation.h"
 #include "harness/core/number.h"
 #include "reports/remarks.h"
@@ -71,11 +72,7 @@ static void append_verdict(const struct terminal *terminal, const struct view_ce
 
 static void append_amendments(const struct terminal *terminal, const struct view_cell *cell)
 {
-    size_t i;
-    json_t *amendment;
-
-    json_array_foreach(cell->amendments, i, amendment)
-    {
+    EACH(amendment, cell->amendments) {
         char *words = view_amendment_words(amendment);
 
         terminal_wrap(terminal, TONE_CARE, "  ", words ? words : "amended");
@@ -261,16 +258,14 @@ static void append_kernels(const struct terminal *terminal, const struct view_tr
 {
     const json_t *resources;
     const char *name;
-    json_t *entry, *kernel;
+    json_t *kernel;
     struct text line;
-    size_t i;
 
     if (json_array_size(trial->artifacts) == 0)
         return;
     terminal_heading(terminal, "Kernels as compiled for the device");
     text_init(&line);
-    json_array_foreach((json_t *)trial->artifacts, i, entry)
-    {
+    EACH(entry, trial->artifacts) {
         const json_t *artifact = json_object_get(entry, "artifact");
         const char *file = json_string_value(json_object_get(artifact, "file"));
 

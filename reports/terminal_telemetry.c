@@ -47,13 +47,10 @@ static void append_channel(const struct terminal *terminal, const struct view_tr
 void terminal_telemetry(const struct terminal *terminal, const struct view_trial *trial)
 {
     char heading[64];
-    size_t i, c;
-    json_t *part, *channel;
 
     snprintf(heading, sizeof(heading), "System telemetry, trial %lld", (long long)trial->number);
     terminal_heading(terminal, heading);
-    json_array_foreach((json_t *)trial->telemetry, i, part)
-    {
+    EACH(part, trial->telemetry) {
         const char *name = member_text(part, "part"), *message = member_string(part, "message");
         struct view_count ticks = view_json_count(part, "ticks"),
                           late = view_json_count(part, "late_ticks"),
@@ -69,9 +66,7 @@ void terminal_telemetry(const struct terminal *terminal, const struct view_trial
             text_append_format(&line, "; %s", message);
         terminal_fact(terminal, name, line.data);
         text_finish(&line);
-        json_array_foreach(json_object_get(part, "channels"), c, channel)
-        {
+        EACH(channel, json_object_get(part, "channels"))
             append_channel(terminal, trial, name, channel);
-        }
     }
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/member.h"
 #include "harness/core/number.h"
 #include "reports/view.h"
 
@@ -56,9 +57,6 @@ static void append_entry(struct text *out, const json_t *entry)
 /* Nothing for what is 0, false, null or empty. */
 static void append_value(struct text *out, const char *key, const json_t *value)
 {
-    json_t *entry;
-    size_t i;
-
     if (json_is_integer(value) && json_integer_value(value) != 0)
         append_integer(out, key, json_integer_value(value));
     else if (json_is_real(value) && json_real_value(value) != 0)
@@ -67,11 +65,10 @@ static void append_value(struct text *out, const char *key, const json_t *value)
         text_append(out, "yes");
     else if (json_is_string(value))
         text_append(out, json_string_value(value));
-    json_array_foreach((json_t *)value, i, entry)
-    {
-        text_append(out, i ? "; " : "");
-        if (i == LIST_SHOWN && json_array_size(value) > LIST_SHOWN + 1) {
-            text_append_format(out, "%zu others", json_array_size(value) - i);
+    EACH(entry, value) {
+        text_append(out, entry_at ? "; " : "");
+        if (entry_at == LIST_SHOWN && json_array_size(value) > LIST_SHOWN + 1) {
+            text_append_format(out, "%zu others", json_array_size(value) - entry_at);
             break;
         }
         append_entry(out, entry);

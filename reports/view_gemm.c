@@ -45,13 +45,12 @@ static void append_settings(struct text *out, const json_t *settings)
 {
     const json_t *variables = json_object_get(settings, "environment");
     const char *root = member_string(settings, "root");
-    size_t i;
-    json_t *variable;
 
     if (root)
         text_append_format(out, " root=%s", root);
-    json_array_foreach(variables, i, variable) text_append_format(
-        out, " %s", json_is_string(variable) ? json_string_value(variable) : "?");
+    EACH(variable, variables)
+        text_append_format(out, " %s",
+                           json_is_string(variable) ? json_string_value(variable) : "?");
 }
 
 void view_append_worker(const struct view_cell *cell, const char *lead, struct text *out)

@@ -75,20 +75,18 @@ bool view_loss_scale_words(const struct view_cell *cell, struct text *ret)
 bool view_calibration_words(const struct view_cell *cell, struct text *ret)
 {
     const json_t *int8 = fact_of(cell, "int8");
-    const json_t *calibration = json_object_get(int8, "calibration"), *gemm;
+    const json_t *calibration = json_object_get(int8, "calibration");
     const json_t *gemms = json_object_get(int8, "gemms");
     const char *precision = member_string(calibration, "precision");
     double least = 0.0, largest = 0.0, clipped = 0.0;
-    size_t i;
 
     if (!calibration || json_array_size(gemms) == 0)
         return false;
-    json_array_foreach(gemms, i, gemm)
-    {
+    EACH(gemm, gemms) {
         const double scale = json_number_value(json_object_get(gemm, "scale"));
         const double part = json_number_value(json_object_get(gemm, "clipped_part"));
 
-        least = i == 0 || scale < least ? scale : least;
+        least = gemm_at == 0 || scale < least ? scale : least;
         largest = scale > largest ? scale : largest;
         clipped = part > clipped ? part : clipped;
     }

@@ -54,15 +54,11 @@ static bool was_mapped(const json_t *components, const char *path)
 {
     const char *name, *other;
     const size_t length = stem(path, &name);
-    size_t i;
-    json_t *component;
 
-    json_array_foreach((json_t *)components, i, component)
-    {
+    EACH(component, components)
         if (stem(member_text(component, "path"), &other) == length &&
             strncmp(name, other, length) == 0)
             return true;
-    }
     return false;
 }
 
@@ -94,11 +90,7 @@ static bool keep_libraries(json_t *readings, const json_t *components, char **re
 
 bool view_origin_read(const json_t *trials, struct view_origin *ret)
 {
-    size_t i;
-    json_t *trial;
-
-    json_array_foreach((json_t *)trials, i, trial)
-    {
+    EACH(trial, trials) {
         /* A declared worker's, whose outputs assay compared, is as good as assay's own; one that
          * is not supported measured nothing. */
         const char *status = member_string(trial, "status");

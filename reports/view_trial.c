@@ -175,14 +175,10 @@ const json_t *view_telemetry_series(const struct view_trial *trial, const char *
                                     const char *channel)
 {
     char name[256];
-    size_t i;
-    json_t *row;
 
     snprintf(name, sizeof(name), "telemetry:%.32s.%.160s", part, channel);
-    json_array_foreach((json_t *)trial->series_rows, i, row)
-    {
+    EACH(row, trial->series_rows)
         if (strcmp(member_text(row, "name"), name) == 0)
             return row;
-    }
     return NULL;
 }

@@ -127,10 +127,7 @@ static enum status read_samples(const struct command_line *line, FILE *file, con
 
 static void tell_left_out(const struct csv_samples *samples)
 {
-    const json_t *message;
-    size_t i;
-
-    json_array_foreach(samples->left_out, i, message)
+    EACH(message, samples->left_out)
         log_warning("left out: %s", json_string_value(message));
 }
 

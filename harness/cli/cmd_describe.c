@@ -135,14 +135,11 @@ static int describe_suite(const struct command_line *line, struct suite *suite)
 static void append_value(struct text *out, const json_t *value)
 {
     char *plain = NULL;
-    size_t i;
-    json_t *element;
 
     if (json_is_array(value)) {
         text_append_char(out, '[');
-        json_array_foreach((json_t *)value, i, element)
-        {
-            text_append(out, i > 0 ? ", " : "");
+        EACH(element, value) {
+            text_append(out, element_at > 0 ? ", " : "");
             append_value(out, element);
         }
         text_append_char(out, ']');

@@ -80,11 +80,8 @@ static void append_answer(struct text *out, const char *lead, const json_t *vend
 static bool same_answer(const json_t *precisions, const char *key)
 {
     const json_t *first = json_object_get(json_array_get(precisions, 0), key);
-    size_t i;
-    json_t *entry;
 
-    json_array_foreach(precisions, i, entry)
-    {
+    EACH(entry, precisions) {
         const json_t *answer = json_object_get(entry, key);
 
         if (strcmp(member_text(answer, "method"), member_text(first, "method")) != 0 ||
@@ -109,14 +106,11 @@ static void append_same(struct text *out, const char *what, const json_t *precis
 /* "bf16      native   oneDNN 2.7.0: why" and, next to it, what our own text does. */
 static void append_gemm(struct text *out, const json_t *precisions, size_t columns)
 {
-    size_t i;
-    json_t *entry;
     char lead[96];
 
     text_append(out, "      GEMMs\n"
                      "      precision  vendor    portable  how the library answered\n");
-    json_array_foreach(precisions, i, entry)
-    {
+    EACH(entry, precisions) {
         const json_t *vendor = json_object_get(entry, "vendor");
         const json_t *portable = json_object_get(entry, "portable");
 
@@ -133,8 +127,6 @@ static void append_gemm(struct text *out, const json_t *precisions, size_t colum
 static void append_operation(struct text *out, const char *what, const json_t *precisions,
                              const char *key, size_t columns)
 {
-    size_t i;
-    json_t *entry;
     char lead[96];
 
     if (same_answer(precisions, key)) {
@@ -143,8 +135,7 @@ static void append_operation(struct text *out, const char *what, const json_t *p
     }
     text_append_format(out, "      %s\n      precision  vendor    how the library answered\n",
                        what);
-    json_array_foreach(precisions, i, entry)
-    {
+    EACH(entry, precisions) {
         const json_t *vendor = json_object_get(entry, key);
 
         snprintf(lead, sizeof(lead), "      %-10s %-9s ", member_text(entry, "precision"),
@@ -235,26 +226,21 @@ static void append_device(struct text *out, const json_t *device, bool verbose, 
 
 static void append_backend(struct text *out, const json_t *backend, bool verbose, size_t columns)
 {
-    size_t i;
-    json_t *entry;
     char lead[96];
 
     text_append_format(out, "%s - %s\n", member_text(backend, "backend"),
                        member_text(backend, "description"));
     if (!json_is_true(json_object_get(backend, "available")))
         output_hanging(out, "  not available: ", member_text(backend, "reason"), 4, columns);
-    json_array_foreach(json_object_get(backend, "libraries"), i, entry)
-    {
+    EACH(entry, json_object_get(backend, "libraries"))
         if (verbose)
             append_library(out, entry, columns);
-    }
     if (verbose && member_text(backend, "libraries_reason")[0])
         output_hanging(out, "  libraries: asking for them failed: ",
                        member_text(backend, "libraries_reason"), 4, columns);
-    json_array_foreach(json_object_get(backend, "devices"), i, entry)
+    EACH(entry, json_object_get(backend, "devices"))
         append_device(out, entry, verbose, columns);
-    json_array_foreach(json_object_get(backend, "unusable"), i, entry)
-    {
+    EACH(entry, json_object_get(backend, "unusable")) {
         snprintf(lead, sizeof(lead), "  %-10s not usable: ", member_text(entry, "spec"));
         output_hanging(out, lead, member_text(entry, "reason"), 13, columns);
     }
@@ -287,15 +273,11 @@ static enum status check_backend(const struct command_line *line, struct error *
 /* "cpu:0", one a line; none of the backends that only test assay. */
 static void append_names(struct text *out, const json_t *probe)
 {
-    size_t i, d;
-    json_t *backend, *device;
-
-    json_array_foreach(probe, i, backend)
-    {
+    EACH(backend, probe) {
         if (json_is_true(json_object_get(backend, "hidden")))
             continue;
-        json_array_foreach(json_object_get(backend, "devices"), d, device)
-            text_append_format(out, "%s:%zu\n", member_text(backend, "backend"), d);
+        for (size_t i = 0; i < json_array_size(json_object_get(backend, "devices")); i++)
+            text_append_format(out, "%s:%zu\n", member_text(backend, "backend"), i);
     }
 }
 
@@ -303,8 +285,7 @@ static int run(const struct command_line *line)
 {
     struct error err = ERROR_INIT;
     struct text out;
-    json_t *probe, *backend;
-    size_t i;
+    json_t *probe;
     const bool verbose = command_has(line, KEY_VERBOSE);
 
     if (check_backend(line, &err) != STATUS_OK ||
@@ -322,8 +303,7 @@ static int run(const struct command_line *line)
         json_decref(probe);
         return output_text(&out);
     }
-    json_array_foreach(probe, i, backend)
-    {
+    EACH(backend, probe) {
         if (json_is_true(json_object_get(backend, "hidden")) && !command_has(line, KEY_ALL) &&
             line->argument_count == 0)
             continue;

@@ -9,6 +9,7 @@
 #include "harness/cli/with_store.h"
 #include "harness/core/file.h"
 #include "harness/core/log.h"
+#include "harness/core/member.h"
 #include "reports/view.h"
 #include "results/formats/export.h"
 #include "results/evidence/key.h"
@@ -23,15 +24,14 @@ struct selection {
 /* Cells of store_list_results' rows, added to the selection. */
 static enum status add_rows(struct selection *selection, const json_t *rows, struct error *err)
 {
-    size_t count = json_array_size(rows), i;
+    size_t count = json_array_size(rows);
     int64_t *grown = realloc(selection->cells, (selection->count + count + 1) * sizeof(*grown));
-    json_t *row;
 
     if (!grown)
         return error_no_memory(err);
     selection->cells = grown;
-    json_array_foreach(rows, i, row) grown[selection->count++] =
-        json_integer_value(json_object_get(row, "cell"));
+    EACH(row, rows)
+        grown[selection->count++] = json_integer_value(json_object_get(row, "cell"));
     return STATUS_OK;
 }
 

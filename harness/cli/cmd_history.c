@@ -48,15 +48,13 @@ static void append_strip(struct text *out, const json_t *series, size_t columns)
         const json_t *result = json_array_get(results, i);
         const double share = hi > lo ? (number(result, "value") - lo) / (hi - lo) : 0.5;
         const char *mark = " ";
-        size_t k;
-        json_t *change;
 
         text_append(out, bars[(size_t)fmin(7, share * 8)]);
         if (json_array_size(json_object_get(result, "stack")) > 0)
             mark = "s";
-        json_array_foreach(json_object_get(series, "changes"), k,
-                           change) if (json_equal(json_object_get(change, "after"),
-                                                  json_object_get(result, "id"))) mark = "^";
+        EACH(change, json_object_get(series, "changes"))
+            if (json_equal(json_object_get(change, "after"), json_object_get(result, "id")))
+                mark = "^";
         text_append(&marks, mark);
     }
     while (marks.length > 0 && marks.data[marks.length - 1] == ' ')
@@ -150,11 +148,9 @@ static void keep_wanted(const struct command_line *line, const json_t *row, json
     for (size_t i = json_array_size(all); i-- > 0;) {
         const json_t *series = json_array_get(all, i);
         bool wanted = !row, stale = json_is_object(json_object_get(series, "stale"));
-        size_t k;
-        json_t *result;
 
-        json_array_foreach(json_object_get(series, "results"), k, result) wanted |=
-            row && json_equal(json_object_get(result, "id"), json_object_get(row, "id"));
+        EACH(result, json_object_get(series, "results"))
+            wanted |= row && json_equal(json_object_get(result, "id"), json_object_get(row, "id"));
         if (!wanted || (command_has(line, KEY_STALE) && !stale))
             json_array_remove(all, i);
     }
@@ -165,10 +161,9 @@ static int show(const struct command_line *line, struct store *store, void *cont
     struct error err = ERROR_INIT;
     struct store_filter filter;
     json_auto_t *row = NULL, *all = NULL;
-    json_t *series;
     struct text out;
     struct doc doc;
-    size_t i, short_ones = 0;
+    size_t short_ones = 0;
 
     (void)context;
     if (read_filter(line, store, &filter, &row, &err) != STATUS_OK ||
@@ -180,8 +175,7 @@ static int show(const struct command_line *line, struct store *store, void *cont
     say_archived(store, "they are in no history");
     text_init(&out);
     doc = output_doc(line, &out);
-    json_array_foreach(all, i, series)
-    {
+    EACH(series, all) {
         say_series(&doc, series, store_path_word(store), output_columns());
         short_ones += !strcmp(member_text(series, "kind"), "too_few");
     }

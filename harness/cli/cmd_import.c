@@ -22,10 +22,9 @@ enum { KEY_FORMAT = 0x100 };
 /* The first digits of each uid, as commands show and take them; new array. */
 static json_t *short_ids(const json_t *uids)
 {
-    json_t *ids = json_array(), *uid;
-    size_t i;
+    json_t *ids = json_array();
 
-    json_array_foreach(uids, i, uid)
+    EACH(uid, uids)
         json_array_append_new(ids, json_sprintf("%.8s", json_string_value(uid)));
     return ids;
 }
@@ -33,12 +32,8 @@ static json_t *short_ids(const json_t *uids)
 /* On standard error, each by its place in the file. */
 static void tell_left_out(const struct import_outcome *outcome)
 {
-    const json_t *message;
-    size_t i;
-
-    json_array_foreach(outcome->left_out, i, message)
-    {
-        if (i == LEFT_OUT_SHOWN)
+    EACH(message, outcome->left_out) {
+        if (message_at == LEFT_OUT_SHOWN)
             break;
         log_warning("left out: %s", json_string_value(message));
     }
@@ -49,16 +44,14 @@ static void tell_left_out(const struct import_outcome *outcome)
 static void tell(const char *path, const struct import_outcome *outcome, const json_t *ids)
 {
     struct text line;
-    json_t *id;
-    size_t i;
 
     text_init(&line);
     text_append_format(&line, "%s: %s %lld result%s of %s as campaign%s", path,
                        outcome->known ? "known already," : "imported", (long long)outcome->results,
                        outcome->results == 1 ? "" : "s", outcome->program,
                        json_array_size(ids) == 1 ? "" : "s");
-    json_array_foreach(ids, i, id)
-        text_append_format(&line, "%s %s", i ? "," : "", json_string_value(id));
+    EACH(id, ids)
+        text_append_format(&line, "%s %s", id_at ? "," : "", json_string_value(id));
     if (outcome->left_out_count > 0)
         text_append_format(&line, "; %lld left out", (long long)outcome->left_out_count);
     text_append_char(&line, '\n');

@@ -70,19 +70,16 @@ static void append_rows(struct text *out, const json_t *rows, size_t columns)
 {
     static const char *const titles[][2] = {
         {"suite", "Suites"}, {"workload", "Workloads"}, {"protocol", "Protocols"}};
-    size_t i, width = 0;
-    json_t *row;
+    size_t width = 0;
 
-    json_array_foreach(rows, i, row)
-    {
+    EACH(row, rows) {
         size_t length = strlen(member_string(row, "name"));
 
         width = length > width ? length : width;
     }
     for (size_t t = 0; t < 3; t++) {
         text_append_format(out, "%s%s\n", t ? "\n" : "", titles[t][1]);
-        json_array_foreach(rows, i, row)
-        {
+        EACH(row, rows) {
             const char *name = member_string(row, "name");
 
             if (strcmp(member_string(row, "type"), titles[t][0]))
@@ -98,8 +95,7 @@ static int run(const struct command_line *line)
     struct error err = ERROR_INIT;
     struct text out;
     const char *types = command_value(line, KEY_NAMES);
-    json_t *rows = json_array(), *row;
-    size_t i;
+    json_t *rows = json_array();
 
     if (collect(rows, &err) != STATUS_OK) {
         json_decref(rows);
@@ -109,8 +105,9 @@ static int run(const struct command_line *line)
         return output_json(rows);
     text_init(&out);
     if (command_has(line, KEY_NAMES)) {
-        json_array_foreach(rows, i, row) if (is_asked(types, row))
-            text_append_format(&out, "%s\n", member_string(row, "name"));
+        EACH(row, rows)
+            if (is_asked(types, row))
+                text_append_format(&out, "%s\n", member_string(row, "name"));
     } else {
         append_rows(&out, rows, output_columns());
         text_append_char(&out, '\n');

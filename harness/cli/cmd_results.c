@@ -8,6 +8,7 @@
 #include "harness/cli/with_store.h"
 #include "harness/core/clock.h"
 #include "harness/core/log.h"
+#include "harness/core/member.h"
 #include "reports/terminal.h"
 #include "reports/view.h"
 #include "results/store/store.h"
@@ -66,16 +67,16 @@ static enum status read_filter(const struct command_line *line, struct store *st
 
 static int show_table(struct store *store, const json_t *rows, const struct store_filter *filter)
 {
-    size_t count = json_array_size(rows), i;
+    size_t count = json_array_size(rows);
     int64_t *cells = calloc(count + 1, sizeof(*cells));
     struct error err = ERROR_INIT;
     struct view view;
     struct text out;
-    json_t *row;
 
     if (!cells)
         return ASSAY_EXIT_SYSTEM;
-    json_array_foreach(rows, i, row) cells[i] = json_integer_value(json_object_get(row, "cell"));
+    EACH(row, rows)
+        cells[row_at] = json_integer_value(json_object_get(row, "cell"));
     if (count == 0) {
         free(cells);
         if (filter->workload || filter->device || filter->precision || filter->protocol ||
@@ -105,8 +106,7 @@ static int show(const struct command_line *line, struct store *store, void *cont
 {
     struct error err = ERROR_INIT;
     struct store_filter filter;
-    json_t *rows = NULL, *row;
-    size_t i;
+    json_t *rows = NULL;
     int result;
 
     (void)context;
@@ -125,7 +125,8 @@ static int show(const struct command_line *line, struct store *store, void *cont
         return output_json(rows);
     }
     if (command_has(line, KEY_IDS)) {
-        json_array_foreach(rows, i, row) puts(json_string_value(json_object_get(row, "id")));
+        EACH(row, rows)
+            puts(json_string_value(json_object_get(row, "id")));
         result = output_flush();
     } else {
         result = show_table(store, rows, &filter);

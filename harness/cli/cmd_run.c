@@ -395,11 +395,10 @@ static bool is_wrong(const struct command_line *line)
 static enum status apply_contract(const struct command_line *line, const struct contract *contract,
                                   struct request *request, struct error *err)
 {
-    const json_t *items = json_object_get(contract->json, "items"), *item;
+    const json_t *items = json_object_get(contract->json, "items");
     const char *protocol = member_string(contract->json, "protocol");
     const char *nonce = member_string(contract->json, "nonce");
     CLEANUP(protocol_finish) struct protocol found = {0};
-    size_t i;
 
     if (line->argument_count > 0 || (nonce && request->plan.nonce) ||
         (protocol && command_has(line, KEY_PROTOCOL)))
@@ -408,8 +407,7 @@ static enum status apply_contract(const struct command_line *line, const struct 
                          line->argument_count > 0       ? line->arguments[0]
                          : nonce && request->plan.nonce ? "--nonce"
                                                         : "--protocol");
-    json_array_foreach(items, i, item)
-    {
+    EACH(item, items) {
         const json_t *cell = json_object_get(item, "cell");
         const char *name = member_string(cell, "workload");
         const int64_t trials = json_integer_value(json_object_get(item, "trials"));

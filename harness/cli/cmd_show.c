@@ -9,6 +9,7 @@
 #include "harness/cli/with_store.h"
 #include "harness/core/cleanup.h"
 #include "harness/core/log.h"
+#include "harness/core/member.h"
 #include "harness/core/shell.h"
 #include "harness/core/text.h"
 #include "reports/decision_words.h"
@@ -85,8 +86,6 @@ static enum status append_peaks(struct text *out, struct store *store, int64_t c
     json_auto_t *record = NULL, *shares = NULL;
     CLEANUP(text_finish) struct text lines;
     CLEANUP(doc_finish) struct doc doc = doc_new(&lines, &doc_lines);
-    json_t *share;
-    size_t i;
 
     text_init(&lines);
     if (!peaks)
@@ -96,8 +95,7 @@ static enum status append_peaks(struct text *out, struct store *store, int64_t c
     text_append(out, json_array_size(shares) > 0
                          ? "\n"
                          : "\nNo declared peak is of this device, precision and metrics.\n");
-    json_array_foreach(shares, i, share)
-    {
+    EACH(share, shares) {
         decision_peak_words(&doc.block, peaks, share);
         doc_end(&doc, NULL);
     }

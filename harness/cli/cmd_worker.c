@@ -78,22 +78,15 @@ static json_t *worker_json(const struct named_worker *worker)
 
 static void append_list(struct text *out, const json_t *list)
 {
-    size_t i;
-    json_t *item;
-
-    json_array_foreach(list, i, item)
-        text_append_format(out, "%s%s", i ? ", " : "", json_string_value(item));
+    EACH(item, list)
+        text_append_format(out, "%s%s", item_at ? ", " : "", json_string_value(item));
 }
 
 /* "batched_inference in fp32, bf16 on cpu" */
 static void append_runs(struct text *out, const json_t *list)
 {
-    size_t i;
-    json_t *runs;
-
-    json_array_foreach(list, i, runs)
-    {
-        text_append_format(out, "%s%s in ", i ? "; " : "", member_string(runs, "kind"));
+    EACH(runs, list) {
+        text_append_format(out, "%s%s in ", runs_at ? "; " : "", member_string(runs, "kind"));
         append_list(out, json_object_get(runs, "precisions"));
         text_append(out, " on ");
         append_list(out, json_object_get(runs, "devices"));
@@ -145,13 +138,12 @@ static void append_details(struct text *out, const json_t *row)
 static int show_rows(const struct command_line *line, json_t *rows, bool details)
 {
     struct text out;
-    size_t i;
-    json_t *row;
 
     if (command_has(line, KEY_JSON))
         return output_json(rows);
     text_init(&out);
-    json_array_foreach(rows, i, row)(details ? append_details : append_row)(&out, row);
+    EACH(row, rows)
+        (details ? append_details : append_row)(&out, row);
     json_decref(rows);
     return output_lines(&out);
 }

@@ -28,14 +28,11 @@ enum status comparison_by(const char *word, struct compare_options *options, str
 
 static void say_list(struct doc *doc, const char *title, const json_t *list)
 {
-    size_t i;
-    json_t *entry;
-
     if (json_array_size(list) == 0)
         return;
     doc_say(doc, NULL, "%s", title);
     doc_open(doc, DOC_LIST, NULL);
-    json_array_foreach(list, i, entry)
+    EACH(entry, list)
         doc_say(doc, NULL, "%s", comparability_reason_words(json_string_value(entry)));
     doc_close(doc);
 }
@@ -145,11 +142,9 @@ static void say_answer(struct doc *doc, const struct stored_comparison *comparis
  */
 static json_t *families_of(const json_t *factors)
 {
-    json_t *families = json_object(), *factor;
-    size_t i;
+    json_t *families = json_object();
 
-    json_array_foreach(factors, i, factor)
-    {
+    EACH(factor, factors) {
         const char *name = member_text(factor, "factor"), *dot = strchr(name, '.');
         char key[64];
         json_t *list;
@@ -171,8 +166,6 @@ static void say_family(struct doc *doc, const char *family, json_t *list)
 {
     const json_t *only = json_array_get(list, 0);
     const size_t count = json_array_size(list), common = strlen(family);
-    json_t *factor;
-    size_t i;
 
     if (count == 1) {
         comparison_names_words(&doc->block, list, 1);
@@ -182,11 +175,9 @@ static void say_family(struct doc *doc, const char *family, json_t *list)
         return;
     }
     doc_add(doc, "%s* (%zu, each by itself):", family, count);
-    json_array_foreach(list, i, factor)
-    {
-        if (i < NAMES_SHOWN)
-            doc_add(doc, "%s %s", i ? "," : "", member_text(factor, "factor") + common);
-    }
+    EACH(factor, list)
+        if (factor_at < NAMES_SHOWN)
+            doc_add(doc, "%s %s", factor_at ? "," : "", member_text(factor, "factor") + common);
     if (count > NAMES_SHOWN)
         doc_add(doc, " and %zu more", count - NAMES_SHOWN);
     doc_end(doc, NULL);
@@ -195,15 +186,10 @@ static void say_family(struct doc *doc, const char *family, json_t *list)
 /* A condition is known to be another; one that is not known is only named. */
 static bool has_other_conditions(const json_t *judgement)
 {
-    size_t i;
-    json_t *field;
-
-    json_array_foreach(json_object_get(judgement, "fields"), i, field)
-    {
+    EACH(field, json_object_get(judgement, "fields"))
         if (!strcmp(member_text(field, "class"), "controlled") &&
             !strcmp(member_text(field, "state"), "differs"))
             return true;
-    }
     return false;
 }
 
@@ -300,13 +286,10 @@ static void add_value(struct doc *doc, const json_t *value)
 static void say_fields(struct doc *doc, const json_t *judgement)
 {
     static const struct doc_column columns[] = {{"class", 0}, {"state", 0}, {"field: a | b", 0}};
-    size_t i;
-    json_t *field;
 
     doc_heading(doc, 3, NULL, "Every field, its class and what it came to");
     doc_table(doc, NULL, columns, sizeof(columns) / sizeof(*columns));
-    json_array_foreach(json_object_get(judgement, "fields"), i, field)
-    {
+    EACH(field, json_object_get(judgement, "fields")) {
         const char *state = member_text(field, "state");
 
         doc_add(doc, "%s\t%s\t%s", member_text(field, "class"), state, member_text(field, "field"));

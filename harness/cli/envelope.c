@@ -13,6 +13,7 @@
 #include "harness/cli/schema.h"
 #include "harness/core/clock.h"
 #include "harness/core/log.h"
+#include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "harness/core/version.h"
 
@@ -279,16 +280,12 @@ static enum status status_of_exit(int result)
 static void complete_errors(int result)
 {
     const enum status code = status_of_exit(result);
-    json_t *error;
-    size_t i;
 
     if (!envelope.data && json_array_size(envelope.errors) == 0)
         json_array_append_new(envelope.errors, error_json(code, status_meaning(code), ""));
-    json_array_foreach(envelope.errors, i, error)
-    {
+    EACH(error, envelope.errors)
         if (!strcmp(json_string_value(json_object_get(error, "status")), status_name(STATUS_OK)))
             json_object_set_new(error, "status", json_string(status_name(code)));
-    }
 }
 
 int envelope_end(int result)

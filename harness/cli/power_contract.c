@@ -37,17 +37,17 @@ static void say_chances(struct doc *doc, double truth, const char *unit, const j
 
 static void say_fleet(struct doc *doc, const json_t *fleet)
 {
-    const json_t *declared = json_object_get(fleet, "declared"), *row;
+    const json_t *declared = json_object_get(fleet, "declared");
     const json_t *rows = json_object_get(fleet, "characteristic");
-    size_t i;
 
     if (!json_is_object(fleet))
         return;
     doc_add(doc, "Of %lld units, by the true share of those that conform:",
             (long long)json_integer_value(json_object_get(fleet, "units")));
     open_chances(doc);
-    json_array_foreach(rows, i, row) say_chances(doc, 100 * number(row, "truth"), "%", row,
-                                                 i + 1 == json_array_size(rows) ? "limiting" : "");
+    EACH(row, rows)
+        say_chances(doc, 100 * number(row, "truth"), "%", row,
+                    row_at + 1 == json_array_size(rows) ? "limiting" : "");
     say_chances(doc, 100 * number(declared, "truth"), "%", declared, "declared");
     doc_close(doc);
     doc_say(doc, NULL,
@@ -56,11 +56,10 @@ static void say_fleet(struct doc *doc, const json_t *fleet)
 
 static void say_item(struct doc *doc, const json_t *item, size_t index)
 {
-    const json_t *rows = json_object_get(item, "characteristic"), *row;
+    const json_t *rows = json_object_get(item, "characteristic");
     const json_t *needed = json_object_get(item, "trials_needed");
     struct metric_value value = {.value = number(item, "declared")};
     struct number_unit unit;
-    size_t i;
 
     snprintf(value.unit, sizeof(value.unit), "%s", member_text(item, "unit"));
     unit = view_metric_unit(metric_find(member_text(item, "metric")), &value);
@@ -69,11 +68,11 @@ static void say_item(struct doc *doc, const json_t *item, size_t index)
             (long long)json_integer_value(json_object_get(item, "trials")), number(item, "alpha"),
             number(item, "beta"));
     open_chances(doc);
-    json_array_foreach(rows, i, row)
+    EACH(row, rows)
         say_chances(doc, number(row, "truth") / unit.factor, unit.name, row,
-                    i == 0                           ? "declared"
-                    : i + 1 == json_array_size(rows) ? "limiting"
-                                                     : "");
+                    row_at == 0                           ? "declared"
+                    : row_at + 1 == json_array_size(rows) ? "limiting"
+                                                          : "");
     doc_close(doc);
     if (json_is_integer(needed))
         doc_say(doc, NULL,
@@ -91,13 +90,11 @@ static void say_item(struct doc *doc, const json_t *item, size_t index)
 
 static void say_power(struct doc *doc, const json_t *made)
 {
-    const json_t *item;
-    size_t i;
-
     doc_say(doc, NULL,
             "Risks of the contract %s, where trials vary by %g %% (lognormal, independent)",
             member_text(made, "contract"), 100 * number(made, "sd"));
-    json_array_foreach(json_object_get(made, "items"), i, item) say_item(doc, item, i);
+    EACH(item, json_object_get(made, "items"))
+        say_item(doc, item, item_at);
     doc_say(doc, NULL,
             "Every item must be accepted: where all are as declared that happens with %.4g %% at "
             "least (without fleets); the buyer's risk is that of one item",

@@ -5,6 +5,7 @@
 
 #include "harness/cli/command.h"
 #include "harness/cli/output.h"
+#include "harness/core/member.h"
 #include "workloads/declared.h"
 
 static double number(const json_t *object, const char *name)
@@ -24,9 +25,7 @@ static void append_cost(struct text *out, const json_t *cost)
 
 static void append_rate(struct text *out, const json_t *row, double precision, double margin)
 {
-    const json_t *need;
     char human[TEXT_HUMAN_SIZE], wanted[32];
-    size_t i;
 
     text_append_format(out, "\n%.6g requests/s, load %.3g", number(row, "rate"),
                        number(row, "load"));
@@ -41,8 +40,7 @@ static void append_rate(struct text *out, const json_t *row, double precision, d
                        text_human_duration(1e9 * number(row, "relaxation_s"), human), "", "",
                        "least for an interval", wanted, "figure", "share", "requests", "in all",
                        "requests", "in all");
-    json_array_foreach(json_object_get(row, "needs"), i, need)
-    {
+    EACH(need, json_object_get(row, "needs")) {
         const char *figure = json_string_value(json_object_get(need, "figure"));
         bool capacity = !strcmp(figure, "capacity");
 
@@ -61,9 +59,7 @@ static void append_rate(struct text *out, const json_t *row, double precision, d
 static int show(const json_t *made)
 {
     const char *name = json_string_value(json_object_get(made, "workload"));
-    const json_t *row;
     struct text out;
-    size_t i;
 
     text_init(&out);
     text_append(&out, "Load of ");
@@ -71,7 +67,7 @@ static int show(const json_t *made)
     text_append_format(&out, ", which serves %.6g requests/s offline, in %lld trials\n",
                        number(made, "capacity"),
                        (long long)json_integer_value(json_object_get(made, "trials")));
-    json_array_foreach(json_object_get(made, "rates"), i, row)
+    EACH(row, json_object_get(made, "rates"))
         append_rate(&out, row, number(made, "precision"), number(made, "margin"));
     text_append(
         &out, "\nShare: of the requests that miss the limits or lie above the percentile, whose "

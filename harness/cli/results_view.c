@@ -6,6 +6,7 @@
 #include "harness/cli/envelope.h"
 #include "harness/cli/output.h"
 #include "harness/core/log.h"
+#include "harness/core/member.h"
 #include "protocols/finding.h"
 #include "reports/terminal.h"
 #include "reports/view.h"
@@ -21,11 +22,7 @@ void results_view_findings(const json_t *findings, const char *result)
 
 void results_view_rows(json_t *rows)
 {
-    json_t *row;
-    size_t i;
-
-    json_array_foreach(rows, i, row)
-    {
+    EACH(row, rows) {
         results_view_findings(json_object_get(row, "findings"),
                               json_string_value(json_object_get(row, "id")));
         json_object_del(row, "findings");

@@ -9,6 +9,15 @@
 
 #include "harness/core/text.h"
 
+/*
+ * Runs the statement that follows for each `entry` (json_t *) of an array, the one at `entry`_at.
+ * break and continue are as in any loop; `list` is evaluated for each, and may be NULL.
+ */
+#define EACH(entry, list)                                                                          \
+    for (size_t entry##_at = 0, entry##_on = 1; entry##_on && entry##_at < json_array_size(list);  \
+         entry##_on = !entry##_on, entry##_at++)                                                   \
+        for (json_t *entry = json_array_get(list, entry##_at); entry##_on; entry##_on = !entry##_on)
+
 /* Its text, borrowed; NULL: there is none, or it is no text. `object` may be NULL, here and below.
  */
 static inline const char *member_string(const json_t *object, const char *key)

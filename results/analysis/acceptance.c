@@ -175,17 +175,16 @@ static enum status judge_unit(const json_t *record, const struct contract_item *
 {
     const json_t *estimate = json_object_get(record, "estimate");
     const json_t *value = metric_member(json_object_get(estimate, "metrics"), item->metric);
-    const json_t *trials = json_object_get(estimate, "trials"), *trial;
+    const json_t *trials = json_object_get(estimate, "trials");
     struct acceptance_measured measured = {.value = member_number(value, "value"),
                                            .lo = member_number(value, "lo"),
                                            .hi = member_number(value, "hi"),
                                            .confidence = member_number(estimate, "confidence")};
     double best, worst;
     const char *reason;
-    size_t i;
 
-    json_array_foreach(trials, i, trial) measured.trials +=
-        json_is_number(json_object_get(trial, "mean_ns"));
+    EACH(trial, trials)
+        measured.trials += json_is_number(json_object_get(trial, "mean_ns"));
     *ret = acceptance_judge(&item->rule, &measured, &best, &worst);
     reason = unfit(record, item, &measured, has_nonce);
     if (reason)
@@ -229,11 +228,8 @@ static enum status same_unit_twice(json_t *machines, const json_t *record, size_
                                    struct error *err)
 {
     json_auto_t *machine = fleet_plan_machine(record);
-    const json_t *known;
-    size_t i;
 
-    json_array_foreach(machines, i, known)
-    {
+    EACH(known, machines) {
         if (json_equal(known, machine))
             return error_set(err, STATUS_INVALID,
                              "items[%zu].cell: %s is of a unit that an earlier result is of: name "
@@ -305,11 +301,8 @@ static enum status judge_item(const json_t *contract, size_t index, const struct
 static const char *of_all(const json_t *items)
 {
     const char *verdict = "accepted";
-    size_t i;
-    const json_t *item;
 
-    json_array_foreach(items, i, item)
-    {
+    EACH(item, items) {
         if (!strcmp(member_text(item, "verdict"), "rejected"))
             return "rejected";
         if (strcmp(member_text(item, "verdict"), "accepted") != 0)

@@ -43,14 +43,10 @@ static bool is_family(struct store *store, const char *a, const char *b)
 static bool has_several_devices(const json_t *rows)
 {
     const json_t *first = json_object_get(json_array_get(rows, 0), "device_spec");
-    json_t *row;
-    size_t i;
 
-    json_array_foreach((json_t *)rows, i, row)
-    {
+    EACH(row, rows)
         if (!json_equal(json_object_get(row, "device_spec"), first))
             return true;
-    }
     return false;
 }
 

@@ -97,15 +97,11 @@ struct question {
 static void note(struct question *question, enum finding_code finding, const json_t *row)
 {
     const char *code = finding_kinds[finding].code;
-    size_t i;
-    json_t *known;
 
-    json_array_foreach(question->notes, i, known)
-    {
+    EACH(known, question->notes)
         if (!strcmp(member_text(known, "code"), code) &&
             json_equal(json_object_get(known, "line"), json_object_get(row, "line")))
             return;
-    }
     json_array_append_new(question->notes, json_pack("{s:s, s:O?, s:s}", "code", code, "line",
                                                      row ? json_object_get(row, "line") : NULL,
                                                      "text", finding_kinds[finding].words));
@@ -122,12 +118,11 @@ static bool is_valid(const struct question *question, const json_t *row)
 
 static void use(struct question *question, json_t *row)
 {
-    size_t i;
-    json_t *known;
-
     if (!is_valid(question, row))
         note(question, FINDING_PRICE_NOT_VALID, row);
-    json_array_foreach(question->used, i, known) if (known == row) return;
+    EACH(known, question->used)
+        if (known == row)
+            return;
     json_array_append(question->used, row);
 }
 
@@ -184,12 +179,10 @@ static json_t *figures_json(const struct question *question, const struct cost_r
 static json_t *option_json(struct question *question, json_t *own, const struct price *price)
 {
     struct cost_range sum = {0, 0, 0};
-    json_t *parts = json_array(), *row;
-    size_t i;
+    json_t *parts = json_array();
 
     add_part(question, own, price, parts, &sum);
-    json_array_foreach(question->rows, i, row)
-    {
+    EACH(row, question->rows) {
         struct price other;
 
         if (price->kind == PRICE_DEVICE && cost_price_read(row, &other) &&
@@ -214,11 +207,8 @@ static bool is_option(const struct question *question, const json_t *row, const 
 static enum status make_options(struct question *question, json_t *options, struct error *err)
 {
     bool energy = false, bought = false;
-    size_t i;
-    json_t *row;
 
-    json_array_foreach(question->rows, i, row)
-    {
+    EACH(row, question->rows) {
         struct price price;
 
         if (!cost_price_read(row, &price))

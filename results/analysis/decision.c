@@ -91,15 +91,12 @@ static const struct type decision_type = TYPE_OF({
 static json_t *peaks_json(struct gathered *g, size_t index)
 {
     const char *item = member_string(decision_declared(g, "options", index), "item");
-    json_t *list = peak_shares(g->options[index].record, g->peaks, item), *row;
-    size_t i, k;
-    const json_t *one;
+    json_t *list = peak_shares(g->options[index].record, g->peaks, item);
 
-    json_array_foreach(list, i, one) json_array_foreach(json_object_get(g->peaks, "rows"), k, row)
-    {
-        if (json_equal(json_object_get(row, "line"), json_object_get(one, "line")))
-            decision_use(g->used_peaks, row);
-    }
+    EACH(one, list)
+        EACH(row, json_object_get(g->peaks, "rows"))
+            if (json_equal(json_object_get(row, "line"), json_object_get(one, "line")))
+                decision_use(g->used_peaks, row);
     return list;
 }
 
@@ -125,11 +122,10 @@ static json_t *figures_json(const struct gathered *g)
 static json_t *requirements_json(const struct gathered *g, size_t option,
                                  const struct decision_answer *answer)
 {
-    json_t *list = json_array(), *verdict;
-    size_t i, limit = 0;
+    json_t *list = json_array();
+    size_t limit = 0;
 
-    json_array_foreach(g->contracts, i, verdict)
-    {
+    EACH(verdict, g->contracts) {
         const struct decision_requirement *r = &g->problem->requirements[limit];
         struct cost_range range;
 
@@ -216,11 +212,7 @@ static void add_flips(const struct gathered *g, const struct decision_change *ch
 static void change_prices(const struct gathered *g, const struct decision_answer *now,
                           json_t *changes)
 {
-    size_t i;
-    json_t *row;
-
-    json_array_foreach(g->used_prices, i, row)
-    {
+    EACH(row, g->used_prices) {
         const struct decision_change change = {
             .kind = CHANGE_PRICE, .line = json_integer_value(json_object_get(row, "line"))};
 
@@ -277,11 +269,10 @@ static void change_metrics(const struct gathered *g, const struct decision_answe
 static void change_limits(const struct gathered *g, const struct decision_answer *now,
                           json_t *changes)
 {
-    const json_t *list = json_object_get(g->decision, "requirements"), *one;
-    size_t i, limit = 0;
+    const json_t *list = json_object_get(g->decision, "requirements");
+    size_t limit = 0;
 
-    json_array_foreach(list, i, one)
-    {
+    EACH(one, list) {
         const struct decision_requirement *r = &g->problem->requirements[limit];
         const struct decision_change change = {.kind = CHANGE_LIMIT, .requirement = limit};
 
@@ -289,8 +280,8 @@ static void change_limits(const struct gathered *g, const struct decision_answer
             continue;
         limit++;
         add_flips(g, &change, now,
-                  json_pack("{s:s, s:I, s:f, s:s}", "what", "limit", "requirement", (json_int_t)i,
-                            "now", r->limit, "unit", g->units[r->figure]),
+                  json_pack("{s:s, s:I, s:f, s:s}", "what", "limit", "requirement",
+                            (json_int_t)one_at, "now", r->limit, "unit", g->units[r->figure]),
                   changes);
     }
 }

@@ -29,11 +29,9 @@ const json_t *decision_declared(const struct gathered *g, const char *list, size
 static void note(struct gathered *g, size_t option, const json_t *line, const char *text)
 {
     json_t *name = json_object_get(decision_declared(g, "options", option), "name");
-    json_t *known, *made;
-    size_t i;
+    json_t *made;
 
-    json_array_foreach(g->notes, i, known)
-    {
+    EACH(known, g->notes) {
         if (!strcmp(member_text(known, "text"), text) &&
             json_integer_value(json_object_get(known, "line")) == json_integer_value(line)) {
             json_array_append(json_object_get(known, "options"), name);
@@ -93,12 +91,10 @@ static enum status load_option(struct gathered *g, size_t index, struct error *e
 /* What the options differ in on purpose, as the judge takes it. New. */
 static json_t *varied(const struct gathered *g)
 {
-    json_t *made = json_object(), *name;
+    json_t *made = json_object();
     char field[80];
-    size_t i;
 
-    json_array_foreach(json_object_get(g->decision, "vary"), i, name)
-    {
+    EACH(name, json_object_get(g->decision, "vary")) {
         snprintf(field, sizeof(field), "identity.%s", json_string_value(name));
         json_object_set(made, field, name);
         json_object_set(made, "kernel.*", name); /* another precision has other kernels */
@@ -207,10 +203,9 @@ static enum status read_assumptions(struct gathered *g, struct error *err)
 
 static const json_t *row_at(const json_t *rows, const json_t *line)
 {
-    size_t i;
-    json_t *row;
-
-    json_array_foreach(rows, i, row) if (json_equal(json_object_get(row, "line"), line)) return row;
+    EACH(row, rows)
+        if (json_equal(json_object_get(row, "line"), line))
+            return row;
     return NULL;
 }
 
@@ -243,11 +238,9 @@ static enum status choose_price(struct gathered *g, size_t index, const json_t *
 {
     const json_t *option = decision_declared(g, "options", index),
                  *kind = json_object_get(option, "kind");
-    json_t *one, *chosen = NULL;
-    size_t i;
+    json_t *chosen = NULL;
 
-    json_array_foreach(json_object_get(cost, "options"), i, one)
-    {
+    EACH(one, json_object_get(cost, "options")) {
         if (kind && !json_equal(kind, json_object_get(one, "kind")))
             continue;
         if (chosen)
@@ -270,8 +263,6 @@ static enum status price_option(struct gathered *g, size_t index, struct error *
     const json_t *item = json_object_get(decision_declared(g, "options", index), "item");
     const json_t *rows;
     json_auto_t *asked = NULL, *cost = NULL;
-    json_t *one;
-    size_t i;
     enum status status;
 
     if (!g->prices)
@@ -290,13 +281,11 @@ static enum status price_option(struct gathered *g, size_t index, struct error *
     TRY(status);
     TRY(choose_price(g, index, cost, err));
     rows = json_object_get(json_object_get(cost, "prices"), "rows");
-    json_array_foreach(rows, i, one) decision_use(g->used_prices, one);
-    json_array_foreach(json_object_get(g->options[index].price, "parts"), i, one)
-    {
+    EACH(one, rows)
+        decision_use(g->used_prices, one);
+    EACH(one, json_object_get(g->options[index].price, "parts"))
         TRY(add_price(g, index, row_at(rows, json_object_get(one, "line")), err));
-    }
-    json_array_foreach(json_object_get(cost, "notes"), i, one)
-    {
+    EACH(one, json_object_get(cost, "notes")) {
         const char *code = member_text(one, "code");
 
         if (strcmp(code, finding_kinds[FINDING_FIGURES_SIMULATED].code) != 0 &&
@@ -324,25 +313,23 @@ static enum status add_figure(struct gathered *g, const char *name, size_t *ret,
 /* The largest error of the first output that is compared by a distance, over all trials. */
 static struct cost_range error_of(struct gathered_option *option)
 {
-    const json_t *trials = json_object_get(option->record, "trials"), *trial, *check;
+    const json_t *trials = json_object_get(option->record, "trials");
     double worst = NAN;
-    size_t i, k;
 
-    json_array_foreach(trials, i, trial)
-        json_array_foreach(json_object_get(trial, "checks"), k, check)
-    {
-        const char *measure = member_text(check, "metric");
-        char name[160];
+    EACH(trial, trials)
+        EACH(check, json_object_get(trial, "checks")) {
+            const char *measure = member_text(check, "metric");
+            char name[160];
 
-        if ((strcmp(measure, "normalised_rms") != 0 && strcmp(measure, "max_scaled") != 0) ||
-            !json_is_number(json_object_get(check, "error")))
-            continue;
-        snprintf(name, sizeof(name), "%s of %s", measure, member_text(check, "output"));
-        if (!option->error_of[0])
-            memcpy(option->error_of, name, sizeof(name));
-        if (!strcmp(option->error_of, name))
-            worst = fmax(isnan(worst) ? 0 : worst, member_number_or(check, "error", NAN));
-    }
+            if ((strcmp(measure, "normalised_rms") != 0 && strcmp(measure, "max_scaled") != 0) ||
+                !json_is_number(json_object_get(check, "error")))
+                continue;
+            snprintf(name, sizeof(name), "%s of %s", measure, member_text(check, "output"));
+            if (!option->error_of[0])
+                memcpy(option->error_of, name, sizeof(name));
+            if (!strcmp(option->error_of, name))
+                worst = fmax(isnan(worst) ? 0 : worst, member_number_or(check, "error", NAN));
+        }
     return (struct cost_range){worst, worst, worst};
 }
 

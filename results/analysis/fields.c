@@ -198,11 +198,8 @@ static void add_settings(struct fields *fields, const json_t *telemetry)
     static const char *const settings[] = {"device.power_limit",  "device.power_limit_requested",
                                            "device.clock_sm_max", "device.clock_memory_max",
                                            "device.persistence",  "device.pcie_width_max"};
-    size_t i;
-    json_t *part;
 
-    json_array_foreach(telemetry, i, part)
-    {
+    EACH(part, telemetry) {
         const json_t *begin = json_object_get(part, "begin");
 
         for (size_t k = 0; k < sizeof(settings) / sizeof(settings[0]); k++)
@@ -224,13 +221,12 @@ static void add_trial(struct fields *fields, const json_t *trial)
     const json_t *choices = json_object_get(facts, "choices"),
                  *gemm = json_object_get(facts, "gemm");
     const json_t *environment = json_object_get(trial, "environment");
-    size_t i;
-    json_t *entry;
 
     add_readings(fields, json_object_get(environment, "host"));
     add_settings(fields, json_object_get(trial, "telemetry"));
-    json_array_foreach(json_object_get(trial, "components"), i, entry) add_component(fields, entry);
-    json_array_foreach(json_object_get(trial, "artifacts"), i, entry)
+    EACH(entry, json_object_get(trial, "components"))
+        add_component(fields, entry);
+    EACH(entry, json_object_get(trial, "artifacts"))
         add_artifact(fields, json_object_get(entry, "artifact"));
     if (gemm)
         add_members(fields, "gemm.", gemm, of_gemm, false);
@@ -268,11 +264,8 @@ static void add_imported(struct fields *fields, const json_t *imported)
 static bool add_workers(struct fields *fields, const json_t *trials, bool all)
 {
     bool any = false;
-    size_t i;
-    json_t *trial;
 
-    json_array_foreach((json_t *)trials, i, trial)
-    {
+    EACH(trial, trials) {
         const json_t *host = json_object_get(json_object_get(trial, "environment"), "host");
         const json_t *conduct = json_object_get(json_object_get(trial, "facts"), "conduct");
         const json_t *worker = json_object_get(conduct, "checks")
@@ -318,11 +311,7 @@ static void add_mixed(struct fields *fields, const json_t *trials)
 /* Set only where it is so. */
 static void add_ceiling(struct fields *fields, const json_t *estimate)
 {
-    size_t i;
-    json_t *finding;
-
-    json_array_foreach(json_object_get(estimate, "findings"), i, finding)
-    {
+    EACH(finding, json_object_get(estimate, "findings")) {
         const char *code = member_string(finding, "code");
 
         if (code && !strcmp(code, finding_kinds[FINDING_ABOVE_CEILING].code))
@@ -333,16 +322,13 @@ static void add_ceiling(struct fields *fields, const json_t *estimate)
 enum status fields_from_record(const json_t *record, json_t **ret, struct error *err)
 {
     struct fields fields = {.values = json_object()};
-    size_t i;
-    json_t *trial;
 
     fields.failed = !fields.values;
     if (!fields.failed) {
         add_identity(&fields, record);
         add_ceiling(&fields, json_object_get(record, "estimate"));
         add_mixed(&fields, json_object_get(record, "trials"));
-        json_array_foreach(json_object_get(record, "trials"), i, trial)
-        {
+        EACH(trial, json_object_get(record, "trials")) {
             const char *status = member_string(trial, "status");
 
             if (status && !strcmp(status, "ok"))

@@ -95,14 +95,12 @@ static bool is_of(const json_t *series, const json_t *row)
 /* The factors that differ between the fields of two results; null where they are not judged. */
 static json_t *differences(const json_t *a, const json_t *b)
 {
-    json_t *judgement = NULL, *list, *factor;
-    size_t i;
+    json_t *judgement = NULL, *list;
 
     if (!a || !b || comparability_judge(a, b, NULL, &judgement, NULL) != STATUS_OK)
         return json_null();
     list = json_array();
-    json_array_foreach(json_object_get(judgement, "factors"), i, factor)
-    {
+    EACH(factor, json_object_get(judgement, "factors")) {
         struct text labels;
 
         text_init(&labels);
@@ -352,13 +350,10 @@ enum status history_make(struct store *store, const struct store_filter *filter,
     static const char *const internal[] = {"fields", "newest", "workload_digest",
                                            "protocol_digest"};
     json_auto_t *all = json_array(), *recorded = NULL;
-    json_t *series;
-    size_t i;
 
     TRY(gather(store, filter, all, err));
     TRY(store_list_baselines(store, &recorded, err));
-    json_array_foreach(all, i, series)
-    {
+    EACH(series, all) {
         if (!is_wanted(filter, series))
             continue;
         TRY(find_changes(series, json_object_get(series, "fields"), err));
@@ -366,8 +361,7 @@ enum status history_make(struct store *store, const struct store_filter *filter,
         find_stale(series, all);
     }
     *ret = json_array();
-    json_array_foreach(all, i, series)
-    {
+    EACH(series, all) {
         for (size_t k = 0; k < sizeof(internal) / sizeof(internal[0]); k++)
             json_object_del(series, internal[k]);
         if (is_wanted(filter, series))

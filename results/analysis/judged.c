@@ -119,14 +119,12 @@ enum likeness judged_likeness(const char *stored, size_t length, const json_t *a
 static int64_t last_trial(sqlite3 *db, int64_t cell, const char *body, size_t length)
 {
     sqlite3_stmt *find = NULL;
-    json_t *json = NULL, *trial;
+    json_t *json = NULL;
     int64_t last = 0;
-    size_t i;
 
     if (canonical_parse(body, length, "estimate", &json, NULL) != STATUS_OK)
         return 0;
-    json_array_foreach(json_object_get(json, "trials"), i, trial)
-    {
+    EACH(trial, json_object_get(json, "trials")) {
         int64_t row = 0;
 
         if (sqlite3_prepare_v2(db, "SELECT max(id) FROM trial WHERE cell = ?1 AND sequence = ?2",

@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include "harness/core/cleanup.h"
+#include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "results/analysis/analysis.h"
 
@@ -83,11 +84,7 @@ static int64_t place_of(const json_t *order, const size_t places[2], int64_t seq
 static void fill_arms(const json_t *record, const struct estimate *estimate, const json_t *order,
                       const size_t places[2], bool is_b, struct arm *arms)
 {
-    size_t i;
-    json_t *trial;
-
-    json_array_foreach(json_object_get(record, "trials"), i, trial)
-    {
+    EACH(trial, json_object_get(record, "trials")) {
         int64_t place =
             place_of(order, places, json_integer_value(json_object_get(trial, "sequence")));
         struct arm *arm;

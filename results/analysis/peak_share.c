@@ -30,13 +30,11 @@ static bool is_of(const json_t *row, const char *item, const json_t *record)
 json_t *peak_shares(const json_t *record, const json_t *sheet, const char *item)
 {
     const json_t *metrics = store_cell_metrics(record);
-    json_t *list = json_array(), *row;
-    size_t i;
+    json_t *list = json_array();
 
     if (!item)
         item = member_text(json_object_get(record, "device"), "name");
-    json_array_foreach(json_object_get(sheet, "rows"), i, row)
-    {
+    EACH(row, json_object_get(sheet, "rows")) {
         const json_t *metric = json_object_get(metrics, member_text(row, "metric"));
         const double value = json_number_value(json_object_get(metric, "value"));
         const double peak = json_number_value(json_object_get(row, "peak"));

@@ -56,14 +56,10 @@ static enum status log_centre(struct store *store, int64_t cell, enum estimate_c
  */
 static bool is_alike(const json_t *judgement)
 {
-    json_t *field;
-    size_t i;
-
     if (!comparability_is_evidence(judgement) ||
         json_array_size(json_object_get(judgement, "factors")) > 0)
         return false;
-    json_array_foreach(json_object_get(judgement, "fields"), i, field)
-    {
+    EACH(field, json_object_get(judgement, "fields")) {
         const char *name = member_string(field, "field");
         const char *class = member_string(field, "class");
         const char *state = member_string(field, "state");
@@ -233,14 +229,11 @@ enum status repeatability_from_record(struct store *store, const int64_t cells[2
                                       struct error *err)
 {
     struct search search;
-    json_t *entry;
-    size_t i;
     enum status status = begin(&search, store, cells, err);
 
     if (status == STATUS_OK && json_array_size(ids) > REPEATABILITY_MAX)
         status = error_set(err, STATUS_CORRUPT, "it rests on too many results");
-    json_array_foreach(ids, i, entry)
-    {
+    EACH(entry, ids) {
         const char *id = json_string_value(entry);
         bool counts = false;
         int64_t cell;

@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "harness/core/cleanup.h"
+#include "harness/core/member.h"
 #include "results/store/store_internal.h"
 
 #define FACTS                                                                                      \
@@ -44,11 +45,9 @@ static void add_stats(const json_t *stats, int64_t number, uint64_t requests,
                       struct finding_list *findings)
 {
     const double share = number_of(stats, "cpu_ns") / number_of(stats, "wall_ns");
-    json_t *reason;
     size_t i;
 
-    json_array_foreach(json_object_get(stats, "reasons"), i, reason)
-    {
+    EACH(reason, json_object_get(stats, "reasons")) {
         const char *words = json_string_value(json_object_get(reason, "reason"));
         const double count = number_of(reason, "count");
 

@@ -214,13 +214,11 @@ void stored_comparison_finish(struct stored_comparison *comparison)
 json_t *stored_comparison_separating_runs(const struct stored_comparison *comparison)
 {
     const json_t *factors = json_object_get(comparison->judgement, "factors");
-    json_t *runs = json_array(), *factor;
-    size_t i;
+    json_t *runs = json_array();
 
     if (json_array_size(factors) < 2)
         return runs;
-    json_array_foreach(factors, i, factor)
-    {
+    EACH(factor, factors) {
         const char *name = member_string(factor, "factor");
 
         json_array_append_new(

@@ -18,16 +18,13 @@ struct arm {
 static enum status read_arm(const json_t *cell, struct arm *ret, struct error *err)
 {
     const json_t *spec = json_object_get(cell, "spec");
-    size_t i;
-    json_t *change;
 
     ret->root = member_string(spec, "root");
     ret->driver = member_string(spec, "driver");
-    json_array_foreach(json_object_get(spec, "environment"), i, change)
-    {
+    EACH(change, json_object_get(spec, "environment")) {
         if (!json_is_string(change))
             return error_set(err, STATUS_CORRUPT, "the plan's environment is not of strings");
-        if (i == VARIED_VARIABLES_MAX)
+        if (change_at == VARIED_VARIABLES_MAX)
             return error_set(err, STATUS_CORRUPT, "the plan has more than %d variables in one arm",
                              VARIED_VARIABLES_MAX);
         ret->changes[ret->change_count++] = json_string_value(change);
@@ -57,14 +54,10 @@ static void vary(json_t *varied, const char *const *patterns, const char *factor
 static bool is_named(const json_t *names, const char *change)
 {
     const size_t length = strcspn(change, "=");
-    size_t i;
-    json_t *name;
 
-    json_array_foreach(names, i, name)
-    {
+    EACH(name, names)
         if (json_string_length(name) == length && !strncmp(json_string_value(name), change, length))
             return true;
-    }
     return false;
 }
 
@@ -101,7 +94,7 @@ static enum status vary_changes(json_t *varied, const struct arm arms[2], struct
                                            "device.fp*",       "kernel.*.compiler",
                                            "kernel.*.options", "kernel.*.lanes",
                                            "choice.*",         NULL};
-    json_t *names = json_array(), *name;
+    json_t *names = json_array();
     bool failed = !names;
     struct text together;
     size_t i;
@@ -128,10 +121,9 @@ static enum status vary_changes(json_t *varied, const struct arm arms[2], struct
     }
     text_init(&together);
     text_append(&together, json_array_size(names) > 1 ? "variables" : "variable");
-    json_array_foreach(names, i, name)
-        text_append_format(&together, "%s %s", i ? "," : "", json_string_value(name));
-    json_array_foreach(names, i, name)
-    {
+    EACH(name, names)
+        text_append_format(&together, "%s %s", name_at ? "," : "", json_string_value(name));
+    EACH(name, names) {
         char *pattern = text_format("variable.%s", json_string_value(name));
 
         failed |= !pattern || !text_ok(&together) ||
@@ -221,11 +213,7 @@ static bool is_aside(const char *field)
 
 static bool has_other_difference(const json_t *fields)
 {
-    size_t i;
-    json_t *field;
-
-    json_array_foreach(fields, i, field)
-    {
+    EACH(field, fields) {
         const char *name = member_string(field, "field");
         const char *class = member_string(field, "class");
 

@@ -48,14 +48,9 @@ static void finish_channel(struct channel *channel)
 
 static const json_t *part_of(const struct window_telemetry_view *view, const char *part)
 {
-    size_t i;
-    json_t *entry;
-
-    json_array_foreach((json_t *)view->telemetry, i, entry)
-    {
+    EACH(entry, view->telemetry)
         if (!strcmp(member_text(entry, "part"), part))
             return entry;
-    }
     return NULL;
 }
 
@@ -201,11 +196,7 @@ static bool is_clock(const char *name)
 
 static enum status device_channels(const struct events *events, const json_t *device)
 {
-    size_t i;
-    json_t *described;
-
-    json_array_foreach(json_object_get(device, "channels"), i, described)
-    {
+    EACH(described, json_object_get(device, "channels")) {
         const char *name = member_text(described, "name");
         struct channel channel;
         bool mask = !strcmp(member_text(described, "kind"), "mask");
@@ -267,11 +258,7 @@ static void device_edges(const struct events *events, const json_t *device)
 
 static void lost_parts(const struct events *events)
 {
-    size_t i;
-    json_t *part;
-
-    json_array_foreach((json_t *)events->view->telemetry, i, part)
-    {
+    EACH(part, events->view->telemetry) {
         const char *status = member_text(part, "status");
 
         if (strcmp(status, "ok") && strcmp(status, "unavailable")) {
@@ -495,13 +482,9 @@ static json_t *counters_of(const struct window_telemetry_view *views, size_t cou
     json_t *counters = json_object();
 
     for (size_t i = 0; i < count; i++) {
-        size_t p, c;
-        json_t *part, *channel;
 
-        json_array_foreach((json_t *)views[i].telemetry, p, part)
-        {
-            json_array_foreach(json_object_get(part, "channels"), c, channel)
-            {
+        EACH(part, views[i].telemetry) {
+            EACH(channel, json_object_get(part, "channels")) {
                 char *key =
                     text_format("%s\n%s", member_text(part, "part"), member_text(channel, "name"));
 

@@ -9,6 +9,7 @@
 
 #include "harness/core/canonical.h"
 #include "harness/core/cleanup.h"
+#include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "protocols/finding.h"
 #include "protocols/metric.h"
@@ -102,10 +103,10 @@ static void write_metrics(FILE *file, const json_t *values)
 /* "drift contention": each code once. False: out of memory. */
 static bool write_findings(FILE *file, const json_t *findings)
 {
-    json_t *codes = findings_codes(findings), *code;
-    size_t i;
+    json_t *codes = findings_codes(findings);
 
-    json_array_foreach(codes, i, code) fprintf(file, "%s%s", i ? " " : "", json_string_value(code));
+    EACH(code, codes)
+        fprintf(file, "%s%s", code_at ? " " : "", json_string_value(code));
     json_decref(codes);
     return codes != NULL;
 }
@@ -113,16 +114,13 @@ static bool write_findings(FILE *file, const json_t *findings)
 enum status csv_export_results(const json_t *rows, FILE *file, struct error *err)
 {
     const struct member *column;
-    json_t *row;
-    size_t i;
 
     for (size_t k = 0; (column = csv_export_column(k)); k++)
         fprintf(file, "%s%s", k ? "," : "", column->name);
     for (size_t k = 0; k < METRIC_COUNT; k++)
         fprintf(file, ",%s,%s_lo,%s_hi", metrics[k].id, metrics[k].id, metrics[k].id);
     fputs(",findings\n", file);
-    json_array_foreach(rows, i, row)
-    {
+    EACH(row, rows) {
         for (size_t k = 0; (column = csv_export_column(k)); k++) {
             if (k)
                 fputc(',', file);

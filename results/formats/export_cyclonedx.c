@@ -194,13 +194,8 @@ static void add_file(struct bom *bom, const json_t *file)
 
 static void add_files(struct bom *bom, const json_t *record)
 {
-    json_t *trial, *file;
-    size_t i, k;
-
-    json_array_foreach(json_object_get(record, "trials"), i, trial)
-    {
-        json_array_foreach(json_object_get(trial, "components"), k, file)
-        {
+    EACH(trial, json_object_get(record, "trials")) {
+        EACH(file, json_object_get(trial, "components")) {
             const char *path = member_string(file, "path"), *at = member_string(file, "at");
             const char *sha256 = member_string(file, "sha256");
             char *key = text_format("%s#%s#%s", path, sha256 ? sha256 : "", at);
@@ -287,12 +282,10 @@ static void serial_number(const char *urn, const json_t *references, char ret[46
 {
     struct text all;
     struct digest digest;
-    json_t *reference;
-    size_t i;
 
     text_init(&all);
     text_append_format(&all, "cyclonedx %s\n", urn);
-    json_array_foreach(references, i, reference)
+    EACH(reference, references)
         text_append_format(&all, "%s\n", json_string_value(reference));
     digest = digest_bytes(all.data, all.length);
     text_finish(&all);
@@ -317,8 +310,7 @@ static json_t *make_subject(struct bom *bom, const json_t *record, const json_t 
     const json_t *identity = json_object_get(record, "identity");
     const json_t *declared = json_object_get(record, "workload");
     const char *name = member_string(identity, "workload");
-    json_t *version = json_object_get(declared, "version"), *codes, *code;
-    size_t at;
+    json_t *version = json_object_get(declared, "version"), *codes;
     json_t *subject = json_pack("{s:s, s:s, s:s}", "type", "application", "name",
                                 name ? name : "unknown", "bom-ref", urn);
 
@@ -351,7 +343,7 @@ static json_t *make_subject(struct bom *bom, const json_t *record, const json_t 
     add_property(bom, subject, "assay:foreign-worker", member_string(row, "foreign_worker"));
     codes = findings_codes(json_object_get(row, "findings"));
     bom->failed |= !codes;
-    json_array_foreach(codes, at, code)
+    EACH(code, codes)
         add_property(bom, subject, "assay:finding", json_string_value(code));
     json_decref(codes);
     return subject;
@@ -372,14 +364,13 @@ static json_t *make_bom(struct bom *bom, const json_t *record, json_t *subject, 
 {
     const json_t *campaign = json_object_get(record, "campaign");
     const char *created = member_string(campaign, "created");
-    json_t *dependencies = json_array(), *reference;
+    json_t *dependencies = json_array();
     char serial[46];
-    size_t i;
 
     serial_number(urn, bom->references, serial);
     json_array_append_new(dependencies,
                           json_pack("{s:s, s:O}", "ref", urn, "dependsOn", bom->references));
-    json_array_foreach(bom->references, i, reference)
+    EACH(reference, bom->references)
         json_array_append_new(dependencies, json_pack("{s:O}", "ref", reference));
     return json_pack("{s:s, s:s, s:s, s:i, s:{s:s, s:o, s:o}, s:O, s:o}", "bomFormat", "CycloneDX",
                      "specVersion", "1.6", "serialNumber", serial, "version", 1, "metadata",

@@ -12,6 +12,7 @@
 #include "harness/core/canonical.h"
 #include "harness/core/cleanup.h"
 #include "harness/core/digest.h"
+#include "harness/core/member.h"
 #include "harness/core/text.h"
 
 #define STATEMENT_TYPE "https://in-toto.io/Statement/v1"
@@ -22,11 +23,9 @@ static json_t *attempts(const json_t *record)
 {
     static const char *const names[] = {"sequence", "attempt",        "status",
                                         "message",  "started_utc_ns", "ended_utc_ns"};
-    json_t *list = json_array(), *trial;
-    size_t i;
+    json_t *list = json_array();
 
-    json_array_foreach(json_object_get(record, "trials"), i, trial)
-    {
+    EACH(trial, json_object_get(record, "trials")) {
         json_t *attempt = json_object();
 
         for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)

@@ -84,11 +84,7 @@ static void put_context(struct log *log, int64_t utc_ns)
 
 static void put_trials(struct log *log)
 {
-    json_t *trial;
-    size_t i;
-
-    json_array_foreach(json_object_get(log->record, "trials"), i, trial)
-    {
+    EACH(trial, json_object_get(log->record, "trials")) {
         const json_t *ended = json_object_get(trial, "ended_utc_ns");
         const char *status = member_string(trial, "status");
         int64_t started = json_integer_value(json_object_get(trial, "started_utc_ns"));

@@ -125,11 +125,8 @@ static void put_family(FILE *file, const json_t *rows, const struct family *fami
     const double scale = family->metric && family->metric->kind == METRIC_KIND_TIME ? 1e-9 : 1;
     const char *unit = unit_of(family);
     bool headed = false;
-    json_t *row;
-    size_t i;
 
-    json_array_foreach(rows, i, row)
-    {
+    EACH(row, rows) {
         const json_t *value = value_of(row, family);
         char text[CANONICAL_REAL_SIZE];
 
@@ -167,14 +164,10 @@ static void put_metric(FILE *file, const json_t *rows, const struct metric *metr
 /* The verdict of a result as a label: 1 for the verdict it has. */
 static void put_verdicts(FILE *file, const json_t *rows, const struct export_request *request)
 {
-    json_t *row;
-    size_t i;
-
     fputs("# HELP assay_verdict Verdict (label verdict) on a result's samples\n"
           "# TYPE assay_verdict gauge\n",
           file);
-    json_array_foreach(rows, i, row)
-    {
+    EACH(row, rows) {
         const char *verdict = member_string(row, "verdict");
 
         fputs("assay_verdict", file);
@@ -189,17 +182,13 @@ static void put_verdicts(FILE *file, const json_t *rows, const struct export_req
 static bool put_findings(FILE *file, const json_t *rows, const struct export_request *request)
 {
     bool headed = false;
-    json_t *row, *code;
-    size_t i, k;
 
-    json_array_foreach(rows, i, row)
-    {
+    EACH(row, rows) {
         json_t *codes = findings_codes(json_object_get(row, "findings"));
 
         if (!codes)
             return false;
-        json_array_foreach(codes, k, code)
-        {
+        EACH(code, codes) {
             const char *name = json_string_value(code);
 
             if (!headed)

@@ -3,6 +3,7 @@
 
 #include "harness/core/process.h"
 #include "harness/core/cleanup.h"
+#include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "protocols/finding.h"
 #include "protocols/metric.h"
@@ -49,7 +50,7 @@ static char *statement(void)
 /* The same columns as the CSV, of one row; new. */
 static json_t *flat(const json_t *row)
 {
-    json_t *codes = findings_codes(json_object_get(row, "findings")), *code, *ret = json_object();
+    json_t *codes = findings_codes(json_object_get(row, "findings")), *ret = json_object();
     const struct member *column;
     struct text all;
     size_t i;
@@ -67,8 +68,8 @@ static json_t *flat(const json_t *row)
                 json_object_get(json_object_get(json_object_get(row, "metrics"), metrics[i].id),
                                 members[k]));
         }
-    json_array_foreach(codes, i, code)
-        text_append_format(&all, "%s%s", i ? " " : "", json_string_value(code));
+    EACH(code, codes)
+        text_append_format(&all, "%s%s", code_at ? " " : "", json_string_value(code));
     if (all.failed || !codes ||
         json_object_set_new(ret, "findings", json_string(all.data ? all.data : "")) != 0) {
         json_decref(ret);
@@ -87,11 +88,9 @@ static int append(const char *bytes, size_t length, void *context)
 
 static enum status lines_of(const json_t *rows, struct text *ret, struct error *err)
 {
-    json_t *row, *one;
-    size_t i;
+    json_t *one;
 
-    json_array_foreach(rows, i, row)
-    {
+    EACH(row, rows) {
         one = flat(row);
         if (!one || json_dump_callback(one, append, ret, JSON_COMPACT) != 0)
             ret->failed = true;

@@ -175,17 +175,16 @@ static bool is_old_statistic(const struct foreign_entry *entry)
     static const char *const endings[] = {"_mean", "_median", "_stddev", "_cv", "_BigO", "_RMS"};
     const char *name = json_string_value(json_object_get(entry->fields, "name"));
     const char *ending = name ? strrchr(name, '_') : NULL;
-    const json_t *list = json_object_get(entry->root, "benchmarks"), *other;
+    const json_t *list = json_object_get(entry->root, "benchmarks");
     bool is_one = false;
     size_t i;
 
     for (i = 0; ending && i < sizeof(endings) / sizeof(endings[0]); i++)
         is_one = is_one || !strcmp(ending, endings[i]);
-    json_array_foreach(list, i, other)
-    {
+    EACH(other, list) {
         const char *own = json_string_value(json_object_get(other, "name"));
 
-        if (!is_one || i == STATISTIC_SEARCH_MAX)
+        if (!is_one || other_at == STATISTIC_SEARCH_MAX)
             break;
         if (own && strlen(own) == (size_t)(ending - name) &&
             !strncmp(own, name, (size_t)(ending - name)))
@@ -340,24 +339,22 @@ static enum status add_entries(const struct foreign_program *program, const json
                                struct error *err)
 {
     const json_t *list = json_object_get(root, name);
-    json_t *names = program->names ? program->names(list) : NULL, *fields;
+    json_t *names = program->names ? program->names(list) : NULL;
     enum status status = STATUS_OK;
-    size_t i;
 
     if (program->names && !names)
         return error_no_memory(err);
-    json_array_foreach(list, i, fields)
-    {
+    EACH(fields, list) {
         const size_t before = claims->count;
         struct error why = ERROR_INIT;
         char where[FOREIGN_WHERE_SIZE];
 
-        snprintf(where, sizeof(where), "%.200s: %s %zu", path, name, i + 1);
+        snprintf(where, sizeof(where), "%.200s: %s %zu", path, name, fields_at + 1);
         status = json_is_object(fields)
                      ? program->add(program, claims,
                                     &(const struct foreign_entry){
                                         root, fields, path, where,
-                                        json_string_value(json_array_get(names, i))},
+                                        json_string_value(json_array_get(names, fields_at))},
                                     &why)
                      : error_set(&why, STATUS_INVALID, "%s: must be an object", where);
         status = import_claims_entry(claims, before, status, &why, err);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/member.h"
 #include "harness/core/text.h"
 
 /* Exit codes above it are a shell's, or hyperfine's own from 1.12 on, for an end by a signal. */
@@ -48,11 +49,9 @@ static char *with_parameters(const json_t *result, const char *command)
 /* How often each text of `names` is there, as an object. */
 static json_t *count_names(const json_t *names)
 {
-    json_t *counts = json_object(), *name;
-    size_t i;
+    json_t *counts = json_object();
 
-    json_array_foreach(names, i, name)
-    {
+    EACH(name, names) {
         const char *key = json_string_value(name);
 
         if (key && json_object_set_new(
@@ -106,12 +105,9 @@ static char *by_number(const json_t *result, const char *name, json_t *numbers)
 json_t *hyperfine_names(const json_t *results)
 {
     json_t *names = json_array();
-    const json_t *result;
-    size_t i;
     bool ok = names != NULL;
 
-    json_array_foreach(results, i, result)
-    {
+    EACH(result, results) {
         json_t *command = json_object_get(result, "command");
 
         ok = ok &&
@@ -156,16 +152,14 @@ static enum status check_code(const json_t *code, size_t run, const char *where,
 
 enum status hyperfine_check_runs(const json_t *result, const char *where, struct error *err)
 {
-    const json_t *codes = json_object_get(result, "exit_codes"), *code;
+    const json_t *codes = json_object_get(result, "exit_codes");
     const json_t *times = json_object_get(result, "times");
     enum status status = STATUS_OK;
-    size_t i;
 
     if (!codes)
         return STATUS_OK; /* hyperfine before 1.12 did not write them */
-    json_array_foreach(codes, i, code)
-    {
-        status = check_code(code, i + 1, where, err);
+    EACH(code, codes) {
+        status = check_code(code, code_at + 1, where, err);
         if (status != STATUS_OK)
             return status;
     }

@@ -9,6 +9,7 @@
 
 #include "harness/core/file.h"
 #include "harness/core/file_form.h"
+#include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "results/evidence/bundle.h"
 #include "results/formats/claims.h"
@@ -247,11 +248,8 @@ static enum status count_results(struct store *store, json_t *uids, struct impor
 {
     enum status status = STATUS_OK;
     int64_t results = 0;
-    size_t i;
-    json_t *uid;
 
-    json_array_foreach(uids, i, uid)
-    {
+    EACH(uid, uids) {
         int64_t campaign;
 
         status = store_find_campaign(store, json_string_value(uid), &campaign, err);

@@ -6,6 +6,7 @@
 
 #include <csv.h>
 
+#include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "results/formats/foreign_text.h"
 #include "results/formats/import.h"
@@ -18,19 +19,17 @@ enum status llama_bench_read_json(const char *path, const char *bytes, size_t le
                                   struct import_claims *ret, struct error *err)
 {
     struct import_claims claims = {0};
-    json_t *json = NULL, *fields;
+    json_t *json = NULL;
     char where[WHERE_SIZE];
     bool cut = false;
-    size_t i;
     enum status status = foreign_text_find(bytes, length, path, NULL, &json, &cut, err);
 
     if (status == STATUS_OK && !json_is_array(json))
         status = error_set(err, STATUS_INVALID, "%s: must be an array of results", path);
-    json_array_foreach(json, i, fields)
-    {
+    EACH(fields, json) {
         if (status != STATUS_OK)
             break;
-        snprintf(where, sizeof(where), "%.200s: result %zu", path, i + 1);
+        snprintf(where, sizeof(where), "%.200s: result %zu", path, fields_at + 1);
         status = llama_bench_add(&claims, path, where, fields, err);
     }
     if (status == STATUS_OK && cut)

@@ -10,6 +10,7 @@
 
 #include "harness/core/text.h"
 #include "harness/core/cleanup.h"
+#include "harness/core/member.h"
 #include "results/formats/foreign_json.h"
 #include "results/formats/foreign_text.h"
 #include "results/formats/import.h"
@@ -123,17 +124,16 @@ static void declare_parts(struct store_claim *claim, const char *reading, const 
 /* raw_values, a list; all_results of the older forms, "100:101". */
 static void declare_raw(struct store_claim *claim, const json_t *fields, const char *scale)
 {
-    const json_t *list = json_object_get(fields, "raw_values"), *value;
+    const json_t *list = json_object_get(fields, "raw_values");
     const char *joined = json_string_value(json_object_get(fields, "all_results"));
     struct text text;
-    size_t i, count = 0;
+    size_t count = 0;
 
     text_init(&text);
-    json_array_foreach(list, i, value)
-    {
+    EACH(value, list) {
         char *shown = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(10));
 
-        text_append_format(&text, "%s%s", i ? ", " : "", shown ? shown : "?");
+        text_append_format(&text, "%s%s", value_at ? ", " : "", shown ? shown : "?");
         free(shown);
         count++;
     }

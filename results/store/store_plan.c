@@ -5,6 +5,7 @@
 
 #include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
+#include "harness/core/member.h"
 
 static bool is_hex(const char *string, size_t length)
 {
@@ -78,9 +79,7 @@ static enum status add_declaration(struct store *store, json_t *array, const str
     CLEANUP(statement_end) struct statement statement = {0};
     json_auto_t *reference = NULL;
     struct digest digest;
-    const json_t *known;
     bool row = false;
-    size_t i;
 
     TRY(statement_begin(store,
                         "SELECT r.digest FROM declaration d JOIN record r ON"
@@ -93,7 +92,9 @@ static enum status add_declaration(struct store *store, json_t *array, const str
         return STATUS_OK;
     TRY(statement_read_digest(&statement, 0, &digest, err));
     reference = record_reference(&digest);
-    json_array_foreach(array, i, known) if (json_equal(known, reference)) return STATUS_OK;
+    EACH(known, array)
+        if (json_equal(known, reference))
+            return STATUS_OK;
     return json_array_append(array, reference) == 0 ? STATUS_OK : error_no_memory(err);
 }
 

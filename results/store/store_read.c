@@ -1,4 +1,5 @@
 #include "harness/core/cleanup.h"
+#include "harness/core/member.h"
 #include "results/store/store_internal.h"
 #include "results/store/stored.h"
 
@@ -63,9 +64,8 @@ static int64_t take_id(json_t *object, const char *key)
 static enum status set_readings(struct store *store, json_t *object, const char *key, int64_t set,
                                 struct error *err)
 {
-    json_t *readings = json_object(), *row;
+    json_t *readings = json_object();
     json_auto_t *rows = NULL;
-    size_t i;
 
     TRY(set_new(object, key, readings, err));
     TRY(rows_of(store,
@@ -73,11 +73,9 @@ static enum status set_readings(struct store *store, json_t *object, const char 
                 " JOIN reading r ON r.id = m.reading WHERE m.reading_set = ?1"
                 " ORDER BY r.name",
                 set, &rows, err));
-    json_array_foreach(rows, i, row)
-    {
+    EACH(row, rows)
         TRY(set_new(readings, json_string_value(json_object_get(row, "name")),
                     json_incref(json_object_get(row, "body")), err));
-    }
     return STATUS_OK;
 }
 
@@ -85,18 +83,15 @@ static enum status set_readings(struct store *store, json_t *object, const char 
 static enum status set_environment(struct store *store, json_t *object, int64_t trial,
                                    struct error *err)
 {
-    json_t *environment = json_object(), *row;
+    json_t *environment = json_object();
     json_auto_t *rows = NULL;
-    size_t i;
 
     TRY(set_new(object, "environment", environment, err));
     TRY(rows_of(store, "SELECT at, readings FROM environment WHERE trial = ?1 ORDER BY at DESC",
                 trial, &rows, err));
-    json_array_foreach(rows, i, row)
-    {
+    EACH(row, rows)
         TRY(set_readings(store, environment, json_string_value(json_object_get(row, "at")),
                          json_integer_value(json_object_get(row, "readings")), err));
-    }
     return STATUS_OK;
 }
 
@@ -127,8 +122,6 @@ static enum status set_optional_readings(struct store *store, json_t *object, co
 enum status store_telemetry_json(struct store *store, int64_t id, json_t **ret, struct error *err)
 {
     json_auto_t *rows = NULL;
-    json_t *row;
-    size_t i;
 
     TRY(rows_of(
         store,
@@ -136,8 +129,7 @@ enum status store_telemetry_json(struct store *store, int64_t id, json_t **ret, 
                                         "content c ON c.digest = t.channels WHERE t.trial = ?1"
                                         " ORDER BY t.part",
         id, &rows, err));
-    json_array_foreach(rows, i, row)
-    {
+    EACH(row, rows) {
         TRY(set_optional_readings(store, row, "begin", "readings_begin", err));
         TRY(set_optional_readings(store, row, "end", "readings_end", err));
     }
@@ -191,19 +183,14 @@ static enum status fill_trial(struct store *store, json_t *trial, struct error *
 
 static enum status set_trials(struct store *store, json_t *object, int64_t cell, struct error *err)
 {
-    json_t *trial;
-    size_t i;
-
     TRY(set_rows(
         store, object, "trials",
         STORED_SELECT(
             STORED_TRIAL) " FROM trial t LEFT JOIN trial_end e ON e.trial = t.id WHERE t.cell = ?1"
                           " ORDER BY t.sequence, t.attempt",
         cell, err));
-    json_array_foreach(json_object_get(object, "trials"), i, trial)
-    {
+    EACH(trial, json_object_get(object, "trials"))
         TRY(fill_trial(store, trial, err));
-    }
     return STATUS_OK;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/member.h"
 #include "harness/core/shape.h"
 #include "tests/support/unit.h"
 
@@ -434,4 +435,33 @@ TEST(schema)
     json_decref(schema);
     json_decref(leaf);
     json_decref(expected);
+}
+
+/* break and continue leave both loops that EACH is made of as they would leave one. */
+TEST(each_entry_of_an_array)
+{
+    json_auto_t *list = json_pack("[i, i, [i, i], i]", 3, 5, 7, 11, 13);
+    json_int_t sum = 0, places = 0;
+
+    EACH(entry, list) {
+        if (json_is_array(entry)) {
+            EACH(inner, entry)
+                sum += json_integer_value(inner);
+            continue;
+        }
+        if (json_integer_value(entry) == 5)
+            continue;
+        sum += json_integer_value(entry);
+        places = 10 * places + (json_int_t)entry_at;
+    }
+    assert_int_equal(sum, 3 + 7 + 11 + 13);
+    assert_int_equal(places, 3);
+    EACH(entry, list) {
+        places = (json_int_t)entry_at;
+        if (json_integer_value(entry) == 5)
+            break;
+    }
+    assert_int_equal(places, 1);
+    EACH(entry, NULL)
+        fail_msg("%s", json_string_value(entry));
 }

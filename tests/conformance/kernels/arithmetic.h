@@ -5,7 +5,8 @@
 KERNEL(multiply_add, GLOBAL f32 *RESTRICT out, const GLOBAL f32 *RESTRICT a,
        const GLOBAL f32 *RESTRICT b, const GLOBAL f32 *RESTRICT c, u64 n)
 {
-    EACH(n) out[i] = a[i] * b[i] + c[i];
+    EACH(n)
+        out[i] = a[i] * b[i] + c[i];
 }
 
 INLINE f32 times(f32 a, f32 b)
@@ -17,8 +18,7 @@ INLINE f32 times(f32 a, f32 b)
 KERNEL(multiply_subtract, GLOBAL f32 *RESTRICT out, const GLOBAL f32 *RESTRICT a,
        const GLOBAL f32 *RESTRICT b, const GLOBAL f32 *RESTRICT c, u64 n)
 {
-    EACH(n)
-    {
+    EACH(n) {
         const f32 product = times(a[i], b[i]);
 
         out[i] = c[i] - product;
@@ -28,7 +28,8 @@ KERNEL(multiply_subtract, GLOBAL f32 *RESTRICT out, const GLOBAL f32 *RESTRICT a
 KERNEL(fused, GLOBAL f32 *RESTRICT out, const GLOBAL f32 *RESTRICT a, const GLOBAL f32 *RESTRICT b,
        const GLOBAL f32 *RESTRICT c, u64 n)
 {
-    EACH(n) out[i] = F_FMA(a[i], b[i], c[i]);
+    EACH(n)
+        out[i] = F_FMA(a[i], b[i], c[i]);
 }
 
 /* A chain in a fixed order: no reassociation, no contraction. One group, one lane. */
@@ -47,35 +48,41 @@ KERNEL(dot_chain, GLOBAL f32 *RESTRICT out, const GLOBAL f32 *RESTRICT a,
 KERNEL(add, GLOBAL f32 *RESTRICT out, const GLOBAL f32 *RESTRICT a, const GLOBAL f32 *RESTRICT b,
        u64 n)
 {
-    EACH(n) out[i] = a[i] + b[i];
+    EACH(n)
+        out[i] = a[i] + b[i];
 }
 
 KERNEL(multiply, GLOBAL f32 *RESTRICT out, const GLOBAL f32 *RESTRICT a,
        const GLOBAL f32 *RESTRICT b, u64 n)
 {
-    EACH(n) out[i] = a[i] * b[i];
+    EACH(n)
+        out[i] = a[i] * b[i];
 }
 
 KERNEL(divide, GLOBAL f32 *RESTRICT out, const GLOBAL f32 *RESTRICT a, const GLOBAL f32 *RESTRICT b,
        u64 n)
 {
-    EACH(n) out[i] = a[i] / b[i];
+    EACH(n)
+        out[i] = a[i] / b[i];
 }
 
 KERNEL(root, GLOBAL f32 *RESTRICT out, const GLOBAL f32 *RESTRICT a, const GLOBAL f32 *RESTRICT b,
        u64 n)
 {
-    EACH(n) out[i] = F_SQRT(F_FABS(a[i]));
+    EACH(n)
+        out[i] = F_SQRT(F_FABS(a[i]));
 }
 
 KERNEL(maximum, GLOBAL f32 *RESTRICT out, const GLOBAL f32 *RESTRICT a,
        const GLOBAL f32 *RESTRICT b, u64 n)
 {
-    EACH(n) out[i] = F_MAX(a[i], b[i]);
+    EACH(n)
+        out[i] = F_MAX(a[i], b[i]);
 }
 
 KERNEL(minimum, GLOBAL f32 *RESTRICT out, const GLOBAL f32 *RESTRICT a,
        const GLOBAL f32 *RESTRICT b, u64 n)
 {
-    EACH(n) out[i] = F_MIN(a[i], b[i]);
+    EACH(n)
+        out[i] = F_MIN(a[i], b[i]);
 }
