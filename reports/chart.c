@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "harness/core/cleanup.h"
 #include "reports/escape.h"
 
 void chart_open(struct text *out, const char *id, double height, const char *heading,
@@ -65,7 +66,7 @@ void chart_line(struct text *out, double x1, double y1, double x2, double y2,
 void chart_parts(struct text *out, const char *id, const char *heading,
                  const struct chart_part *parts, size_t count, const struct number_unit *unit)
 {
-    struct text description;
+    CLEANUP(text_finish) struct text description = TEXT_INIT;
     char value[NUMBER_SIZE], share[NUMBER_SIZE];
     double total = 0, x = 0;
 
@@ -73,7 +74,6 @@ void chart_parts(struct text *out, const char *id, const char *heading,
         total += parts[i].ns > 0 ? parts[i].ns : 0;
     if (!(total > 0))
         return;
-    text_init(&description);
     for (size_t i = 0; i < count; ++i)
         text_append_format(&description, "%s%s %s (%s)", i ? ", " : "", parts[i].name,
                            number_format_unit(parts[i].ns, unit, value),
@@ -104,6 +104,5 @@ void chart_parts(struct text *out, const char *id, const char *heading,
         x += width;
     }
     out->failed = out->failed || description.failed;
-    text_finish(&description);
     chart_close(out);
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "reports/escape.h"
 #include "reports/scale.h"
 
@@ -103,11 +104,9 @@ void chart_distribution(struct text *out, const char *id, const char *heading,
     enum { HEIGHT_ = 158, TOP_ = 24, BOTTOM_ = 128, MEAN_ = 134 };
     const struct reduce_histogram *histogram = distribution->histogram;
     struct scale x = {histogram->lo, histogram->hi, LEFT, RIGHT};
-    struct text description, note;
+    CLEANUP(text_finish) struct text description = TEXT_INIT, note = TEXT_INIT;
     char a[NUMBER_SIZE], b[NUMBER_SIZE];
 
-    text_init(&description);
-    text_init(&note);
     text_append_format(&description, "Histogram of %llu steady samples between %s and %s.",
                        (unsigned long long)histogram->total,
                        number_format_unit(histogram->least, unit, a),
@@ -129,8 +128,6 @@ void chart_distribution(struct text *out, const char *id, const char *heading,
     chart_label(out, RIGHT, 9, "end", "note", note.data);
     chart_close(out);
     out->failed = out->failed || description.failed || note.failed;
-    text_finish(&description);
-    text_finish(&note);
 }
 
 /* The range of all values and intervals, a little widened. */
@@ -169,10 +166,9 @@ void chart_trials(struct text *out, const char *id, const char *heading,
     enum { TOP_ = 22, ROW_ = 15 };
     struct scale x = trials_scale(trials, count, has_interval, lo, hi);
     double bottom = TOP_ + ROW_ * (double)(count < 3 ? 3 : count) + 2;
-    struct text description;
+    CLEANUP(text_finish) struct text description = TEXT_INIT;
     char value[NUMBER_SIZE];
 
-    text_init(&description);
     text_append(&description, "Mean time per iteration of each trial:");
     for (size_t i = 0; i < count; ++i)
         text_append_format(&description, "%s %s %s", i ? "," : "", trials[i].label,
@@ -219,5 +215,4 @@ void chart_trials(struct text *out, const char *id, const char *heading,
     chart_label(out, RIGHT, 9, "end", "note", value);
     chart_close(out);
     out->failed = out->failed || description.failed;
-    text_finish(&description);
 }

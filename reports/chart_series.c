@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "reports/escape.h"
 #include "reports/scale.h"
 
@@ -207,14 +208,12 @@ bool chart_time_series(struct text *out, const char *id, const char *heading,
 {
     struct scale x = {0, series->count ? (double)series->count : 1, LEFT, RIGHT};
     struct scale y = {range->lo, range->hi, BOTTOM, TOP};
-    struct text description, note;
+    CLEANUP(text_finish) struct text description = TEXT_INIT, note = TEXT_INIT;
     size_t above, below;
     double most;
     char value[NUMBER_SIZE];
     bool points = series->count <= marks, ok = true;
 
-    text_init(&description);
-    text_init(&note);
     describe(&description, series, range, unit, points, &above, &below, &most);
     chart_open(out, id, HEIGHT, heading, description.data);
     append_shade(out, series, &x);
@@ -240,7 +239,5 @@ bool chart_time_series(struct text *out, const char *id, const char *heading,
     chart_label(out, RIGHT, 9, "end", "note", note.data);
     chart_close(out);
     out->failed = out->failed || description.failed || note.failed;
-    text_finish(&description);
-    text_finish(&note);
     return ok && text_ok(out);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "reports/scale.h"
 
 enum { LEFT = 4, RIGHT = 286, HEAD = 16, STRIP = 46, PLOT = 22, AXIS = 20, POINTS_MAX = 280 };
@@ -151,9 +152,8 @@ bool chart_strips(struct text *out, const char *id, const char *heading,
 {
     double bottom = HEAD + (double)count * STRIP;
     struct scale x = {0, last_s, LEFT, RIGHT};
-    struct text description;
+    CLEANUP(text_finish) struct text description = TEXT_INIT;
 
-    text_init(&description);
     text_append_format(&description, "%zu channels over %.3g s:", count, last_s);
     for (size_t i = 0; i < count; ++i) {
         struct extent extent = extent_of(&strips[i]);
@@ -175,6 +175,5 @@ bool chart_strips(struct text *out, const char *id, const char *heading,
     chart_label(out, 0, 9, "start", "head", heading);
     chart_close(out);
     out->failed = out->failed || description.failed;
-    text_finish(&description);
     return text_ok(out);
 }

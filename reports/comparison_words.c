@@ -224,9 +224,8 @@ void comparison_names_words(struct text *out, const json_t *list, size_t most)
     for (size_t i = 0; i < count && i < most; i++) {
         const json_t *entry = json_array_get(list, i);
         const char *string = json_string_value(entry);
-        CLEANUP(text_finish) struct text labels;
+        CLEANUP(text_finish) struct text labels = TEXT_INIT;
 
-        text_init(&labels);
         doc_phrase(out, "%s%s", i ? ", " : "",
                    string ? comparability_reason_words(string) : member_string(entry, "factor"));
         if (comparability_append_labels(&labels, entry))
@@ -239,7 +238,7 @@ void comparison_names_words(struct text *out, const json_t *list, size_t most)
 
 void comparison_basis(struct doc *doc, const struct comparison *numbers)
 {
-    CLEANUP(text_finish) struct text needed;
+    CLEANUP(text_finish) struct text needed = TEXT_INIT;
 
     doc_add(doc, "time b/a %s",
             numbers->centre == ESTIMATE_MEDIAN ? "by the trials' medians " : "");
@@ -270,7 +269,6 @@ void comparison_basis(struct doc *doc, const struct comparison *numbers)
         comparison_family_words(&doc->block, numbers);
         doc_end(doc, NULL);
     }
-    text_init(&needed);
     if (comparison_append_needed(numbers, &needed))
         doc_say(doc, NULL, "%s", needed.data);
 }

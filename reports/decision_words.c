@@ -59,10 +59,9 @@ static void append_missed(struct text *out, const json_t *body, const char *befo
     bool is_first = true;
 
     EACH(requirement, required) {
-        struct text names;
+        struct text names = TEXT_INIT;
         size_t count = 0;
 
-        text_init(&names);
         EACH(option, options) {
             const json_t *met =
                 json_array_get(json_object_get(option, "requirements"), requirement_at);
@@ -85,10 +84,9 @@ static void append_missed(struct text *out, const json_t *body, const char *befo
 /* The options that are not the answer, and why. */
 static void append_rest(struct text *out, const json_t *body)
 {
-    CLEANUP(text_finish) struct text names;
+    CLEANUP(text_finish) struct text names = TEXT_INIT;
     size_t count;
 
-    text_init(&names);
     count = append_options(&names, body, "dominated");
     if (count > 0)
         doc_phrase(out, "; %s %s better in nothing and worse in something", names.data,
@@ -130,10 +128,9 @@ void decision_answer_words(struct text *out, const json_t *body)
         doc_phrase(out, " remain%s, and none of them dominates another", meets);
         append_rest(out, body);
     } else {
-        CLEANUP(text_finish) struct text names;
+        CLEANUP(text_finish) struct text names = TEXT_INIT;
         size_t count;
 
-        text_init(&names);
         doc_phrase(out, "Open: what was measured does not tell");
         count = append_options(&names, body, "not_separable");
         if (count > 0)

@@ -31,10 +31,9 @@ static void append_data(struct text *out, const char *string)
 /* By a format that was checked where it was written. */
 static void append_formatted(struct text *out, const char *format, ...)
 {
-    CLEANUP(text_finish) struct text words;
+    CLEANUP(text_finish) struct text words = TEXT_INIT;
     va_list args;
 
-    text_init(&words);
     va_start(args, format);
     text_append_formatv(&words, format, args);
     va_end(args);
@@ -126,9 +125,8 @@ void doc_phrase(struct text *out, const char *format, ...)
 
 void doc_spaced(struct text *out, const char *name)
 {
-    CLEANUP(text_finish) struct text words;
+    CLEANUP(text_finish) struct text words = TEXT_INIT;
 
-    text_init(&words);
     for (; name && *name; name++)
         text_append_char(&words, *name == '_' ? ' ' : *name);
     doc_phrase(out, "%s", words.data);

@@ -63,10 +63,9 @@ void doc_html_phrases(struct text *out, const char *at)
 
 void html_phrase(struct text *out, const char *format, ...)
 {
-    CLEANUP(text_finish) struct text phrases;
+    CLEANUP(text_finish) struct text phrases = TEXT_INIT;
     va_list args;
 
-    text_init(&phrases);
     va_start(args, format);
     doc_phrasev(&phrases, format, args);
     va_end(args);

@@ -28,14 +28,12 @@ static void append_padded(struct text *out, const char *string, size_t width, bo
 
 static void append_fact(struct doc *doc, size_t index, char *cell, bool is_last)
 {
-    struct text plain;
+    CLEANUP(text_finish) struct text plain = TEXT_INIT;
 
     (void)index;
-    text_init(&plain);
     doc_plain(&plain, cell);
     append_padded(doc->out, plain.data, is_last ? 0 : LABEL_WIDTH, false);
     text_append(doc->out, is_last ? "\n" : "  ");
-    text_finish(&plain);
 }
 
 static void keep_cell(struct doc *doc, size_t index, char *cell, bool is_last)

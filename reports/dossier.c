@@ -126,9 +126,8 @@ static void say_results(struct doc *doc, const struct view *view)
     html_results(doc, view);
     doc_say(doc, "soft", "To be cited as:");
     for (size_t i = 0; i < view->cell_count; i++) {
-        CLEANUP(text_finish) struct text citation;
+        CLEANUP(text_finish) struct text citation = TEXT_INIT;
 
-        text_init(&citation);
         citation_append(&citation, &view->campaigns[view->cells[i].campaign], &view->cells[i]);
         doc_say(doc, "wrap", "{code %s}", citation.data);
     }
@@ -242,9 +241,8 @@ enum status report_dossier_text(struct store *store, const int64_t *cells, size_
 enum status report_dossier_file(struct store *store, const int64_t *cells, size_t count,
                                 const char *path, struct error *err)
 {
-    CLEANUP(text_finish) struct text page;
+    CLEANUP(text_finish) struct text page = TEXT_INIT;
 
-    text_init(&page);
     TRY(report_dossier_text(store, cells, count, &page, err));
     return file_write_atomic(path, page.data, page.length, 0644, err);
 }

@@ -249,10 +249,9 @@ static void say_kind(struct doc *doc, const struct view *view, const struct seen
 {
     const enum finding_severity severity = finding_kinds[seen->findings[first]->code].severity;
     const struct view_cell *last = NULL;
-    CLEANUP(text_finish) struct text words;
+    CLEANUP(text_finish) struct text words = TEXT_INIT;
     size_t count = select_kind(seen, first, NULL);
 
-    text_init(&words);
     finding_render_words(seen->group, count, &words);
     text_append(&words, "; ");
     finding_render_remedy(seen->group, count, &words);

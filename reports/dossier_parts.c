@@ -89,9 +89,8 @@ json_t *dossier_json(const struct dossier_row *row, int i)
 
 char *dossier_cells(const struct view *view)
 {
-    struct text ids;
+    struct text ids = TEXT_INIT;
 
-    text_init(&ids);
     for (size_t i = 0; i < view->cell_count; i++)
         text_append_format(&ids, "%s%lld", i ? "," : "", (long long)view->cells[i].id);
     return text_steal(&ids);
@@ -106,11 +105,10 @@ enum status dossier_newest(struct store *store, const struct view *view,
                            const struct judgement *judgement, json_t **ret, struct error *err)
 {
     AUTO_FREE char *ids = dossier_cells(view), *sql = NULL;
-    CLEANUP(text_finish) struct text bodies;
+    CLEANUP(text_finish) struct text bodies = TEXT_INIT;
     CLEANUP(doc_finish) struct doc doc = doc_new(&bodies, &doc_lines);
     size_t rows = 0;
 
-    text_init(&bodies);
     if (ids)
         sql = text_format(
             "SELECT '{\"utc_ns\":' || k.created_utc_ns || ',' || substr(k.body, 2), max(k.id) FROM "

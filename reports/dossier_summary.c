@@ -119,11 +119,10 @@ static void append_severity(struct doc *doc, const struct dossier_row *row)
 static enum status say_machine(struct doc *doc, struct store *store, const struct view *view,
                                struct error *err)
 {
-    CLEANUP(text_finish) struct text found;
+    CLEANUP(text_finish) struct text found = TEXT_INIT;
     CLEANUP(doc_finish) struct doc names = doc_new(&found, &doc_lines);
     size_t rows = 0, looked = 0;
 
-    text_init(&found);
     doc_add(&names, " ");
     for (size_t i = 0; i < view->campaign_count; i++) {
         looked += json_array_size(json_object_get(view->campaigns[i].root, "doctor"));

@@ -1,5 +1,7 @@
 #include "reports/escape.h"
 
+#include "harness/core/cleanup.h"
+
 #include <ctype.h>
 #include <string.h>
 
@@ -30,13 +32,11 @@ static void append_references(struct text *out, const char *string, size_t lengt
 
 void escape_html_bytes(struct text *out, const void *bytes, size_t length)
 {
-    struct text printable;
+    CLEANUP(text_finish) struct text printable = TEXT_INIT;
 
-    text_init(&printable);
     text_append_printable(&printable, bytes, length);
     append_references(out, printable.data, printable.length);
     out->failed = out->failed || printable.failed;
-    text_finish(&printable);
 }
 
 void escape_html(struct text *out, const char *string)
@@ -65,13 +65,11 @@ void escape_html_name(struct text *out, const char *string)
 
 void escape_html_short(struct text *out, const char *string, size_t columns)
 {
-    struct text cut;
+    CLEANUP(text_finish) struct text cut = TEXT_INIT;
 
-    text_init(&cut);
     escape_terminal_short(&cut, string, columns);
     append_references(out, cut.data, cut.length);
     out->failed = out->failed || cut.failed;
-    text_finish(&cut);
 }
 
 void escape_html_id(struct text *out, const char *string)
@@ -103,12 +101,11 @@ static size_t character_size(const char *utf8)
 
 void escape_terminal_short(struct text *out, const char *string, size_t columns)
 {
-    struct text printable;
+    struct text printable = TEXT_INIT;
     size_t used = 0, fits = 0;
 
     if (!string || columns == 0)
         return;
-    text_init(&printable);
     text_append_printable(&printable, string, strlen(string));
     out->failed = out->failed || printable.failed;
     if (text_columns(printable.data) <= columns) {

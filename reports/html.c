@@ -343,9 +343,8 @@ enum status report_html_text(struct store *store, const int64_t *cells, size_t c
 enum status report_html_file(struct store *store, const int64_t *cells, size_t count,
                              const char *path, struct error *err)
 {
-    CLEANUP(text_finish) struct text page;
+    CLEANUP(text_finish) struct text page = TEXT_INIT;
 
-    text_init(&page);
     TRY(report_html_text(store, cells, count, &page, err));
     return file_write_atomic(path, page.data, page.length, 0644, err);
 }

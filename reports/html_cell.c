@@ -69,9 +69,8 @@ static void say_verdict(struct doc *doc, const struct view_cell *cell)
 {
     AUTO_FREE char *imported = cell->imported.present ? view_imported_words(cell) : NULL;
     const char *limit = view_no_evidence_words(cell);
-    CLEANUP(text_finish) struct text cache;
+    CLEANUP(text_finish) struct text cache = TEXT_INIT;
 
-    text_init(&cache);
     if (cell->imported.present) {
         doc_note(doc, "note stop", "%s", imported ? imported : "Imported: not measured by assay.");
         return;
@@ -209,9 +208,8 @@ static void say_client(struct doc *doc, const struct view_cell *cell)
 static void say_citation(struct doc *doc, const struct view_cell *cell,
                          const struct view_campaign *campaign)
 {
-    CLEANUP(text_finish) struct text line;
+    CLEANUP(text_finish) struct text line = TEXT_INIT;
 
-    text_init(&line);
     citation_append(&line, campaign, cell);
     doc_say(doc, "cite", "{soft Cite as ({code assay show %s%s%s} resolves it)}{code %s}",
             cell->result, cell->database ? " --db " : "", cell->database ? cell->database : "",

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "harness/core/cleanup.h"
 #include "reports/escape.h"
 #include "reports/html_serving.h"
 
@@ -58,7 +59,7 @@ static void append_distribution(struct text *out, const struct view_cell *cell,
     struct chart_distribution distribution = {.histogram = &histogram, .marks = marks};
     struct chart_range range;
     char heading[HTML_HEADING_SIZE];
-    struct text id;
+    CLEANUP(text_finish) struct text id = TEXT_INIT;
     size_t used = 0, total = 0;
 
     for (size_t i = 0; parts && i < count; ++i) {
@@ -94,13 +95,11 @@ static void append_distribution(struct text *out, const struct view_cell *cell,
         distribution.mean_lo = mean->lo;
         distribution.mean_hi = mean->hi;
     }
-    text_init(&id);
     html_figure_id(&id, cell, "d", 0);
     html_figure_heading(cell, "Distribution", heading);
     text_append(out, "<figure>");
     chart_distribution(out, id.data, heading, &distribution, unit);
     text_append(out, "</figure>\n");
-    text_finish(&id);
     free(parts);
 }
 
@@ -111,12 +110,11 @@ static void append_trials(struct text *out, const struct view_cell *cell,
     char(*labels)[40] = calloc(cell->trial_count ? cell->trial_count : 1, sizeof(*labels));
     const struct metric_value *mean = view_metric(cell, METRIC_ITERATION_TIME);
     char heading[HTML_HEADING_SIZE];
-    struct text id;
+    CLEANUP(text_finish) struct text id = TEXT_INIT;
     bool any = false;
 
     for (size_t i = 0; i < cell->trial_count; ++i)
         any = any || loaded[i].used;
-    text_init(&id);
     if (!any) {
         text_append(out, "<p class=\"none\">No trial reached the end of its window.</p>\n");
     } else if (trials && labels) {
@@ -142,7 +140,6 @@ static void append_trials(struct text *out, const struct view_cell *cell,
     } else {
         out->failed = true;
     }
-    text_finish(&id);
     free(trials);
     free(labels);
 }
@@ -180,10 +177,9 @@ static bool append_series(struct text *out, const struct view_cell *cell,
     for (size_t i = 0; i < cell->trial_count; ++i) {
         const struct view_trial *trial = &cell->trials[i];
         char whole[HTML_HEADING_SIZE];
-        struct text heading, id;
+        CLEANUP(text_finish) struct text heading = TEXT_INIT;
+        struct text id = TEXT_INIT;
 
-        text_init(&heading);
-        text_init(&id);
         text_append_format(&heading, "Trial %lld", (long long)trial->number);
         if (trial->attempt.known && trial->attempt.value > 1)
             text_append_format(&heading, ", attempt %lld", (long long)trial->attempt.value);
@@ -205,7 +201,6 @@ static bool append_series(struct text *out, const struct view_cell *cell,
             text_append(out, "</p>");
         }
         text_append(out, "</figure>\n");
-        text_finish(&heading);
         text_finish(&id);
     }
     text_append(out,

@@ -148,9 +148,8 @@ static bool gemm_words(const struct view_cell *cell, struct text *out)
 static void say_phrase(struct doc *doc, const struct view_cell *cell, const char *label,
                        bool (*words_of)(const struct view_cell *, struct text *))
 {
-    CLEANUP(text_finish) struct text words;
+    CLEANUP(text_finish) struct text words = TEXT_INIT;
 
-    text_init(&words);
     if (words_of(cell, &words))
         doc_say(doc, NULL, "%s\t%s", label, words.data);
     doc->out->failed |= words.failed;

@@ -55,9 +55,8 @@ static int by_x(const void *a, const void *b)
 
 static char *name_of(const json_t *body, size_t figure, const char *unit)
 {
-    struct text name;
+    struct text name = TEXT_INIT;
 
-    text_init(&name);
     decision_figure_name(&name, json_array_get(json_object_get(body, "figures"), figure));
     if (*unit)
         text_append_format(&name, ", %s", unit);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "reports/escape.h"
 #include "reports/plot.h"
 
@@ -110,10 +111,9 @@ static void append_panel(struct text *out, const struct view_cell *const *cells,
 void html_devices(struct text *out, const struct view *view)
 {
     const struct view_cell *cells[DEVICES_MAX];
-    struct text body;
+    CLEANUP(text_finish) struct text body = TEXT_INIT;
     size_t panels = 0, most = 0;
 
-    text_init(&body);
     for (size_t i = 0; i < view->cell_count; ++i) {
         const size_t count = devices_of(view, i, cells);
 
@@ -132,5 +132,4 @@ void html_devices(struct text *out, const struct view *view)
                          "</p></section>\n");
     }
     out->failed = out->failed || body.failed;
-    text_finish(&body);
 }

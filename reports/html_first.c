@@ -269,10 +269,9 @@ static void say_certainty(struct doc *doc, const struct view *view, const struct
 /* What invalidates the figures, or limits them, comes with them. */
 static void say_limits(struct doc *doc, const struct view *view)
 {
-    CLEANUP(text_finish) struct text words;
+    CLEANUP(text_finish) struct text words = TEXT_INIT;
     bool simulated = false;
 
-    text_init(&words);
     for (size_t i = 0; i < view->cell_count; ++i)
         simulated = simulated || view->cells[i].device.simulated;
     if (simulated)

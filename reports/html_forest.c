@@ -13,9 +13,8 @@
 
 char *html_cell_words(const struct view_cell *cell, bool with_device)
 {
-    struct text words;
+    struct text words = TEXT_INIT;
 
-    text_init(&words);
     escape_terminal_short(&words, cell->workload ? cell->workload : "workload not recorded", 64);
     if (cell->precision)
         text_append_format(&words, " %.40s", cell->precision);
@@ -52,11 +51,10 @@ static void append_figure(struct text *out, const struct view *view, const struc
     struct metric_value scaled = largest;
     struct number_unit unit;
     struct plot_rows plot = {.rows = rows, .reference = NAN, .band_lo = NAN, .band_hi = NAN};
-    struct text description;
+    struct text description = TEXT_INIT;
     char id[32];
     size_t i;
 
-    text_init(&description);
     text_append(&description, "One row per result, a mark with its interval:");
     snprintf(scaled.unit, sizeof(scaled.unit), "%s", group->unit);
     unit = view_metric_unit(group->id, &scaled);

@@ -97,7 +97,7 @@ static void say_verdict(struct doc *doc, const struct view *view,
 {
     const char *reason = comparability_why_no_evidence(comparison->judgement);
     const struct view_cell *cell = cell_of(view, comparison->b);
-    CLEANUP(text_finish) struct text a, b;
+    CLEANUP(text_finish) struct text a = TEXT_INIT, b = TEXT_INIT;
 
     if (!comparability_is_evidence(comparison->judgement)) {
         doc_say(doc, "short", "The two arms do not compare%s%s.", reason ? ": " : "",
@@ -108,8 +108,6 @@ static void say_verdict(struct doc *doc, const struct view *view,
         doc_say(doc, "short", "There is no answer: %s.", comparison->why.message);
         return;
     }
-    text_init(&a);
-    text_init(&b);
     append_arm(&a, view, comparison, false);
     append_arm(&b, view, comparison, true);
     comparison_answer_words(&doc->block, comparison, b.data, a.data);
@@ -364,9 +362,8 @@ static void gather_factors(struct text *rows, const struct html_pairs *pairs)
             const json_t *judgement = pairs->campaigns[i].list[k].judgement;
 
             EACH(factor, json_object_get(judgement, "factors")) {
-                CLEANUP(text_finish) struct text row;
+                CLEANUP(text_finish) struct text row = TEXT_INIT;
 
-                text_init(&row);
                 append_factor(&row, judgement, factor);
                 if (!strstr(rows->data, row.data))
                     text_append(rows, row.data);
@@ -381,9 +378,8 @@ void html_pairs_stack(struct doc *doc, const struct html_pairs *pairs)
                                                 {"a", DOC_BREAK | DOC_LABELLED},
                                                 {"b", DOC_BREAK | DOC_LABELLED},
                                                 {"Fields that differ", DOC_BREAK}};
-    CLEANUP(text_finish) struct text rows;
+    CLEANUP(text_finish) struct text rows = TEXT_INIT;
 
-    text_init(&rows);
     gather_factors(&rows, pairs);
     if (rows.length > 0) {
         doc_heading(doc, 2, "stack-difference", "What a and b differ in");

@@ -33,9 +33,8 @@ void phrase_title(struct text *out, const struct view_cell *cell)
 
 char *phrase_result_id(const struct view_cell *cell)
 {
-    struct text id;
+    struct text id = TEXT_INIT;
 
-    text_init(&id);
     html_result_id(&id, cell);
     return text_steal(&id);
 }

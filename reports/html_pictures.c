@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "reports/escape.h"
 #include "reports/html_serving.h"
 #include "reports/plot.h"
@@ -197,9 +198,8 @@ static void append_precisions(struct text *out, const struct family *family, siz
 {
     enum metric_id id = METRIC_ITERATION_TIME;
     char batch[40] = "", svg_id[32];
-    struct text body;
+    CLEANUP(text_finish) struct text body = TEXT_INIT;
 
-    text_init(&body);
     view_headline(member(family, 0), &id);
     snprintf(svg_id, sizeof(svg_id), "precision-%zu-s", number);
     append_metric_ladder(&body, family, id, "Speed", svg_id);
@@ -213,7 +213,6 @@ static void append_precisions(struct text *out, const struct family *family, siz
         append_part(out, family, "By precision:", batch, &body,
                     "What a precision gains, and what it costs in accuracy: errors are measured "
                     "against the fp64 reference, on a logarithmic scale.");
-    text_finish(&body);
 }
 
 /* ---- batch ---- */
@@ -299,10 +298,9 @@ static void append_over_batch(struct text *out, const struct family *family, enu
 static void append_batches(struct text *out, const struct family *family, size_t number)
 {
     enum metric_id id = METRIC_ITERATION_TIME;
-    struct text body;
+    CLEANUP(text_finish) struct text body = TEXT_INIT;
     char svg_id[32];
 
-    text_init(&body);
     view_headline(member(family, 0), &id);
     snprintf(svg_id, sizeof(svg_id), "batch-%zu-r", number);
     if (id != METRIC_ITERATION_TIME)
@@ -314,7 +312,6 @@ static void append_batches(struct text *out, const struct family *family, size_t
         append_part(out, family, "By batch:", "", &body,
                     "A larger batch does more work at a time and takes longer to answer: both "
                     "together say which one a load wants.");
-    text_finish(&body);
 }
 
 /* ---- roofline ---- */
@@ -403,10 +400,8 @@ static void draw_roofs(struct text *out, const struct family *family, const stru
         .curves = roofs->curves,
         .count = 2 * roofs->count};
     char id[32], rate[NUMBER_SIZE];
-    struct text body, caption;
+    CLEANUP(text_finish) struct text body = TEXT_INIT, caption = TEXT_INIT;
 
-    text_init(&body);
-    text_init(&caption);
     snprintf(id, sizeof(id), "roofline-%zu", number);
     text_append(&body, "<figure>");
     plot_xy(&body, id, &plot);
@@ -420,8 +415,6 @@ static void draw_roofs(struct text *out, const struct family *family, const stru
         "axes are logarithmic.",
         number_format_unit(roofs->bytes, &traffic, rate));
     append_part(out, family, "Limits of", NULL, &body, text_ok(&caption) ? caption.data : "");
-    text_finish(&body);
-    text_finish(&caption);
 }
 
 static void append_roofline(struct text *out, const struct family *family, size_t number)
@@ -513,9 +506,8 @@ static void append_pictures(struct text *out, enum picture picture, const struct
 
 void html_pictures(struct text *out, const struct view *view, const struct html_error *errors)
 {
-    struct text body;
+    CLEANUP(text_finish) struct text body = TEXT_INIT;
 
-    text_init(&body);
     for (int picture = 0; picture < PICTURE_COUNT; ++picture)
         append_pictures(&body, (enum picture)picture, view, errors);
     html_devices(&body, view);
@@ -524,5 +516,4 @@ void html_pictures(struct text *out, const struct view *view, const struct html_
         text_append(out, "<h2 id=\"pictures\">Results together</h2>\n");
     text_append_bytes(out, body.data, body.length);
     out->failed = out->failed || body.failed;
-    text_finish(&body);
 }

@@ -10,12 +10,11 @@
 static void collect_device(struct html_appendix *appendix, const struct view_cell *cell)
 {
     const struct view_device *device = &cell->device;
-    struct text body;
+    struct text body = TEXT_INIT;
     CLEANUP(doc_finish) struct doc doc = doc_new(&body, &doc_html);
 
     if (!device->present)
         return;
-    text_init(&body);
     doc_open(&doc, DOC_FACTS, "facts");
     doc_say(&doc, NULL, "Name\t%s", device->name);
     doc_say(&doc, NULL, "Vendor\t%s", device->vendor);
@@ -50,7 +49,7 @@ static void collect_host(struct html_appendix *appendix, const struct view_cell 
 {
     const struct reading_list *readings = NULL;
     size_t varied = 0;
-    struct text body;
+    struct text body = TEXT_INIT;
     CLEANUP(doc_finish) struct doc doc = doc_new(&body, &doc_html);
 
     for (size_t i = 0; i < cell->trial_count && !readings; ++i)
@@ -58,7 +57,6 @@ static void collect_host(struct html_appendix *appendix, const struct view_cell 
             readings = &cell->trials[i].host;
     if (!readings)
         return;
-    text_init(&body);
     html_reading_table(&doc, "Read when the campaign began", readings);
     for (size_t i = 0; i < readings->count; ++i)
         if (!is_constant(cell, &readings->items[i]))
@@ -134,7 +132,7 @@ static void collect_files(struct html_appendix *appendix, const struct view_cell
         {"File", DOC_NAME | DOC_BREAK}, {"Kind", 0, 9},     {"Version", DOC_BREAK, 20},
         {"Size", DOC_NUMBER, 9},        {"SHA-256", 0, 12}, {"Build-id", 0, 12},
         {"In the window", 0, 12}};
-    struct text body;
+    struct text body = TEXT_INIT;
     CLEANUP(doc_finish) struct doc doc = doc_new(&body, &doc_html);
     size_t count = 0;
 
@@ -142,7 +140,6 @@ static void collect_files(struct html_appendix *appendix, const struct view_cell
         count += is_installed(trial->components[i].path) == installed;
     if (count == 0)
         return;
-    text_init(&body);
     doc_add(&doc,
             "%zu %s that the worker had mapped, seen at the start and at the end of the window",
             count, installed ? "installed files" : "files outside the system's folders");
@@ -182,9 +179,8 @@ static void say_compiled(struct doc *doc, const json_t *artifact)
     doc_open(doc, DOC_LIST, NULL);
     json_object_foreach((json_t *)resources, name, kernel)
     {
-        CLEANUP(text_finish) struct text words;
+        CLEANUP(text_finish) struct text words = TEXT_INIT;
 
-        text_init(&words);
         view_kernel_words(kernel, &words);
         doc_say(doc, NULL, "%s: %s", name, words.data);
     }
@@ -200,10 +196,9 @@ static void collect_kernels(struct html_appendix *appendix, const struct view_ce
     static const struct doc_column columns[] = {
         {"Text", DOC_NAME | DOC_BREAK, 20}, {"Lanes", DOC_NUMBER, 6},    {"Source SHA-256", 0, 12},
         {"Binary SHA-256", 0, 12},          {"Compiler", DOC_BREAK, 20}, {"Options", DOC_BREAK}};
-    struct text body;
+    struct text body = TEXT_INIT;
     CLEANUP(doc_finish) struct doc doc = doc_new(&body, &doc_html);
 
-    text_init(&body);
     doc_add(&doc, "Kernel texts as compiled for the device");
     doc_table(&doc, "tight fixed", columns, sizeof(columns) / sizeof(*columns));
     EACH(entry, trial->artifacts)
@@ -218,12 +213,11 @@ static void collect_declaration(struct html_appendix *appendix, enum html_append
                                 const char *name, const char *description, const char *digest,
                                 const json_t *json, const struct view_cell *cell)
 {
-    struct text body;
+    struct text body = TEXT_INIT;
     CLEANUP(doc_finish) struct doc doc = doc_new(&body, &doc_html);
 
     if (!json)
         return;
-    text_init(&body);
     doc_say(&doc, NULL, "{bold %s} %s", name, description ? description : "");
     doc_say(&doc, "soft wrap", "Identity: {code sha256:%s}", digest);
     html_json_details(&body, "clauses", "the whole declaration", json);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "protocols/serving/analysis.h"
 #include "protocols/serving/declared.h"
 #include "protocols/stats/order.h"
@@ -95,7 +96,7 @@ static void append_latencies(struct text *out, const struct view_cell *cell,
     struct plot_xy plot = {.heading = heading,
                            .description = "The share of requests that took longer, by latency.",
                            .curves = curves};
-    struct text id;
+    CLEANUP(text_finish) struct text id = TEXT_INIT;
 
     for (size_t m = 0; m < LATENCIES; ++m) {
         /* Without tokens one after the other, the first output is the last. */
@@ -124,12 +125,10 @@ static void append_latencies(struct text *out, const struct view_cell *cell,
     plot.x = plot_axis_new(title, unit, true);
     plot.y = plot_axis_new("share of requests above", (struct number_unit){1, ""}, true);
     html_figure_heading(cell, "Latency", heading);
-    text_init(&id);
     html_figure_id(&id, cell, "l", 0);
     text_append(out, "<figure>");
     plot_xy(out, id.data, &plot);
     text_append(out, "</figure>\n");
-    text_finish(&id);
 }
 
 static void append_load_timeline(struct text *out, const struct view_cell *cell)
@@ -140,7 +139,7 @@ static void append_load_timeline(struct text *out, const struct view_cell *cell)
         {"backlog, requests", "", seconds, load_timeline->backlog, load_timeline->count},
         {"longest latency", "ms", seconds, latency_ms, load_timeline->count}};
     char heading[HTML_HEADING_SIZE], what[48];
-    struct text id;
+    CLEANUP(text_finish) struct text id = TEXT_INIT;
 
     for (size_t i = 0; i < load_timeline->count; ++i) {
         seconds[i] = load_timeline->length_s * ((double)i + 0.5) / (double)load_timeline->count;
@@ -148,14 +147,12 @@ static void append_load_timeline(struct text *out, const struct view_cell *cell)
     }
     snprintf(what, sizeof(what), "Trial %lld", (long long)load_timeline->trial);
     html_figure_heading(cell, what, heading);
-    text_init(&id);
     html_figure_id(&id, cell, "b", 0);
     text_append(out, "<figure>");
     if (!chart_strips(out, id.data, heading, strips, 2, 0, load_timeline->length_s,
                       load_timeline->length_s))
         out->failed = true;
     text_append(out, "</figure>\n");
-    text_finish(&id);
 }
 
 enum status html_serving_cell(struct text *out, struct store *store, const struct view_cell *cell,
@@ -250,7 +247,7 @@ static void append_attainment(struct text *out, struct server *s, size_t number)
         .y = plot_axis_new("% of the requests", (struct number_unit){0.01, "%"}, false),
         .curves = curves,
         .count = c->state == CAPACITY_INCONCLUSIVE ? 2 : 3};
-    struct text words;
+    struct text words = TEXT_INIT;
 
     for (size_t i = 0; i < s->count; ++i) {
         const struct slo_result *slo = &s->results[i].slo;
@@ -279,7 +276,6 @@ static void append_attainment(struct text *out, struct server *s, size_t number)
     carried.label = c->state == CAPACITY_AT_LEAST  ? "at least"
                     : c->state == CAPACITY_AT_MOST ? "at most"
                                                    : NULL;
-    text_init(&words);
     serving_capacity_words(&words, c, s->results[0].rate, s->results[s->count - 1].rate);
     carried.title = text_ok(&words) ? words.data : NULL;
     figure(out, &plot, "capacity", number);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "reports/escape.h"
 
 /* Mean per iteration of a series over the steady samples of the trials in use; false: none. */
@@ -119,7 +120,7 @@ void html_stages(struct text *out, struct store *store, const struct view_cell *
     size_t found = find_stages(cell, loaded, stages), count = 0;
     double sum = 0, wall_ns = 0;
     struct number_unit unit;
-    struct text id;
+    CLEANUP(text_finish) struct text id = TEXT_INIT;
     char number[NUMBER_SIZE];
 
     for (size_t i = 0; i < found; ++i) {
@@ -141,7 +142,6 @@ void html_stages(struct text *out, struct store *store, const struct view_cell *
             (struct chart_part){"in no stage (host, launch, waiting)", wall_ns - sum, CHART_SLOTS};
         ++count;
     }
-    text_init(&id);
     html_figure_id(&id, cell, "s", 0);
     text_append(out, "<h4>Stages of a step</h4>\n<figure>");
     chart_parts(out, id.data, "Stages of a step", parts, count, &unit);
@@ -155,7 +155,6 @@ void html_stages(struct text *out, struct store *store, const struct view_cell *
                            "differently.",
                            number_format_percent(sum / wall_ns, number));
     text_append(out, "</figcaption></figure>\n");
-    text_finish(&id);
 }
 
 void html_clocks(struct text *out, struct store *store, const struct view_cell *cell,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "reports/view_json.h"
 
@@ -205,7 +206,7 @@ static void append_trial(struct text *out, struct store *store, const struct vie
     double begin_s = 0, end_s = 0, last_s = 0;
     struct strips strips = {.count = 0};
     char number[64], heading[HTML_HEADING_SIZE];
-    struct text id;
+    CLEANUP(text_finish) struct text id = TEXT_INIT;
 
     EACH(part, trial->telemetry)
         add_part(&strips, store, trial->id, part);
@@ -218,7 +219,6 @@ static void append_trial(struct text *out, struct store *store, const struct vie
             begin_s = (double)trial->phases[k].begin_ns / 1e9;
             end_s = (double)trial->phases[k].end_ns / 1e9;
         }
-    text_init(&id);
     html_figure_id(&id, cell, "w", at + 1);
     snprintf(number, sizeof(number), "System telemetry, trial %lld", (long long)trial->number);
     html_figure_heading(cell, number, heading);
@@ -231,7 +231,6 @@ static void append_trial(struct text *out, struct store *store, const struct vie
                                strips.left_out);
         text_append(out, "</figure>\n");
     }
-    text_finish(&id);
     finish(&strips);
 }
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "reports/escape.h"
 
 #define LABEL_DIGIT 6.2 /* width of a digit of a tick's label */
@@ -141,13 +142,11 @@ void plot_dot(struct text *out, double x, double y, size_t slot, bool hollow, co
 void plot_label_short(struct text *out, double x, double y, const char *anchor,
                       const char *class_name, const char *string, size_t columns)
 {
-    struct text cut;
+    CLEANUP(text_finish) struct text cut = TEXT_INIT;
 
-    text_init(&cut);
     escape_terminal_short(&cut, string, columns);
     chart_label(out, x, y, anchor, class_name, cut.data);
     out->failed = out->failed || cut.failed;
-    text_finish(&cut);
 }
 
 /*
@@ -157,9 +156,8 @@ static void append_name(struct text *out, double y, const char *class_name, cons
                         size_t columns)
 {
     const char *tail = name + strlen(name);
-    struct text cut;
+    struct text cut = TEXT_INIT;
 
-    text_init(&cut);
     if (text_columns(name) > columns) {
         while (tail > name && (text_columns(tail) < columns - columns / 3 ||
                                ((unsigned char)*tail & 0xc0) == 0x80))

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "reports/escape.h"
 
 enum { LEFT = 44, RIGHT = 334, TOP = 28, BOTTOM = 180, LEGEND_ROW = 13, LABELS_MAX = 64 };
@@ -164,7 +165,7 @@ void plot_xy(struct text *out, const char *id, const struct plot_xy *given)
 {
     struct plot_xy plot = *given;
     struct placed placed = {0};
-    struct text legend;
+    CLEANUP(text_finish) struct text legend = TEXT_INIT;
     struct scale x, y;
     size_t rows;
 
@@ -188,7 +189,6 @@ void plot_xy(struct text *out, const char *id, const struct plot_xy *given)
     plot.x.scale.to = RIGHT;
     plot.y.scale.from = BOTTOM;
     plot.y.scale.to = TOP;
-    text_init(&legend);
     rows = append_legend(&legend, &plot);
     chart_open(out, id, BOTTOM + 18 + (rows ? 4 + LEGEND_ROW * (double)rows : 0), plot.heading,
                plot.description);
@@ -210,5 +210,4 @@ void plot_xy(struct text *out, const char *id, const struct plot_xy *given)
         chart_label(out, RIGHT, BOTTOM - 4, "end", "note zone", plot.x.title);
     chart_close(out);
     out->failed = out->failed || legend.failed;
-    text_finish(&legend);
 }

@@ -77,10 +77,9 @@ static void find_failure(const struct view_cell *cell, size_t first, struct find
     const struct view_trial *trial = &cell->trials[first];
     const char *message = trial->message && *trial->message ? trial->message : NULL;
     size_t count = 0;
-    struct text numbers;
+    struct text numbers = TEXT_INIT;
     char *subject, *detail;
 
-    text_init(&numbers);
     for (size_t i = first; i < cell->trial_count; ++i) {
         const struct view_trial *other = &cell->trials[i];
 
@@ -208,9 +207,8 @@ void remarks_render(struct remarks *remarks)
 {
     for (size_t i = 0; i < remarks->count; ++i) {
         struct remark *remark = &remarks->items[i];
-        struct text text;
+        struct text text = TEXT_INIT;
 
-        text_init(&text);
         if (remark->cell_count == 1) {
             finding_render(remark->findings, remark->finding_count, 0, &text);
         } else {
@@ -312,15 +310,13 @@ static void say_findings(void *context, const struct finding *const *items, size
 {
     const struct sayer *sayer = context;
     const enum finding_severity severity = finding_kinds[items[0]->code].severity;
-    struct text text;
+    CLEANUP(text_finish) struct text text = TEXT_INIT;
 
     if (sayer->severity != FINDING_NONE && severity != sayer->severity)
         return;
-    text_init(&text);
     finding_render(items, count, sayer->trial_count, &text);
     if (text_ok(&text))
         sayer->say(sayer->context, severity, text.data);
-    text_finish(&text);
 }
 
 void remarks_of_choice(const struct view_cell *cell, remarks_say_fn *say, void *context)

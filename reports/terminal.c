@@ -108,7 +108,7 @@ static void append_refs(struct text *out, const size_t *refs, size_t count)
 static void fill_row(struct row *row, const struct view_cell *cell, bool short_id,
                      const size_t *refs, size_t ref_count, struct text *out)
 {
-    struct text notes;
+    struct text notes = TEXT_INIT;
     char *spread;
 
     set_field(row, RESULT, result_of(cell, &spread), out);
@@ -125,7 +125,6 @@ static void fill_row(struct row *row, const struct view_cell *cell, bool short_i
     set_field(row, RATIO, metric_field(cell, METRIC_REFERENCE_RATIO), out);
     set_field(row, TIME, metric_field(cell, METRIC_ITERATION_TIME), out);
     set_field(row, STEADY, verdict_field(cell), out);
-    text_init(&notes);
     append_refs(&notes, refs, ref_count);
     set_field(row, NOTES, text_steal(&notes), out);
     set_field(
@@ -296,12 +295,11 @@ static void append_campaign(const struct terminal *terminal, const struct view *
     const struct view_campaign *campaign = &view->campaigns[index];
     const struct view_cell *cell = NULL;
     char iso[CLOCK_ISO_SIZE] = "";
-    struct text line;
+    CLEANUP(text_finish) struct text line = TEXT_INIT;
 
     for (size_t i = 0; i < view->cell_count && !cell; ++i)
         if (view->cells[i].campaign == index)
             cell = &view->cells[i];
-    text_init(&line);
     text_append_format(&line, "campaign %.8s", campaign->uid ? campaign->uid : "?");
     if (campaign->created_utc_ns.known) {
         clock_format_iso(campaign->created_utc_ns.value, iso);
@@ -316,17 +314,14 @@ static void append_campaign(const struct terminal *terminal, const struct view *
     terminal_wrap(terminal, TONE_PLAIN, "", line.data);
     if (campaign->archived)
         terminal_wrap(terminal, TONE_CARE, "  archived: ", campaign->archived);
-    text_finish(&line);
 }
 
 static void append_contention(const struct terminal *terminal, const struct view *view)
 {
-    struct text line;
+    CLEANUP(text_finish) struct text line = TEXT_INIT;
 
-    text_init(&line);
     if (view_contention(view, &line))
         terminal_wrap(terminal, TONE_CARE, "", line.data);
-    text_finish(&line);
 }
 
 static bool same_device(const struct view_cell *a, const struct view_cell *b)
@@ -364,7 +359,7 @@ static void append_group(const struct terminal *terminal, const struct view_cell
 static void append_notes(const struct terminal *terminal, const struct view *view,
                          const struct remarks *remarks)
 {
-    struct text closing;
+    CLEANUP(text_finish) struct text closing = TEXT_INIT;
 
     for (size_t i = 0; i < remarks->count; ++i) {
         char lead[32];
@@ -372,12 +367,10 @@ static void append_notes(const struct terminal *terminal, const struct view *vie
         snprintf(lead, sizeof(lead), "%s[%zu] ", i < 9 ? " " : "", i + 1);
         terminal_wrap(terminal, TONE_SOFT, lead, remarks->items[i].text);
     }
-    text_init(&closing);
     if (view_closing_words(view, &closing)) {
         text_append(terminal->out, remarks->count ? "\n" : "");
         terminal_wrap(terminal, TONE_CARE, "", closing.data);
     }
-    text_finish(&closing);
 }
 
 void report_terminal_table(struct text *out, const struct view *view, size_t columns, bool colour)

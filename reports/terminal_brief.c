@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "reports/remarks.h"
 #include "reports/terminal_internal.h"
@@ -32,9 +33,8 @@ static void append_reading(struct text *line, const struct reading_list *list, c
 
 static void append_system(const struct terminal *terminal, const struct view_cell *cell)
 {
-    struct text line;
+    CLEANUP(text_finish) struct text line = TEXT_INIT;
 
-    text_init(&line);
     text_append_format(&line, "%s  %s%s", cell->device_spec ? cell->device_spec : "?",
                        cell->device.name ? cell->device.name : "device not recorded",
                        cell->device.simulated ? " (simulated: no measurement of hardware)" : "");
@@ -47,15 +47,13 @@ static void append_system(const struct terminal *terminal, const struct view_cel
         }
     brief_fact(terminal, "System", line.data);
     terminal->out->failed = terminal->out->failed || line.failed;
-    text_finish(&line);
 }
 
 static void append_configuration(const struct terminal *terminal, const struct view_cell *cell)
 {
     struct view_gemm gemm;
-    struct text line;
+    CLEANUP(text_finish) struct text line = TEXT_INIT;
 
-    text_init(&line);
     text_append_format(&line, "protocol %s", cell->protocol ? cell->protocol : "not recorded");
     if (cell->protocol_version.known)
         text_append_format(&line, " v%lld", (long long)cell->protocol_version.value);
@@ -67,7 +65,6 @@ static void append_configuration(const struct terminal *terminal, const struct v
                            gemm.version ? gemm.version : "of unknown version");
     brief_fact(terminal, "Configuration", line.data);
     terminal->out->failed = terminal->out->failed || line.failed;
-    text_finish(&line);
 }
 
 static void append_result(const struct terminal *terminal, const struct view_cell *cell)
@@ -76,9 +73,8 @@ static void append_result(const struct terminal *terminal, const struct view_cel
     const struct metric_value *value = view_headline(cell, &id);
     const char *reason = view_no_value_reason(cell);
     struct view_figure figure;
-    struct text line;
+    CLEANUP(text_finish) struct text line = TEXT_INIT;
 
-    text_init(&line);
     if (view_figure_of(id, value, &figure)) {
         text_append_format(&line, figure.marked ? "(%s%s)" : "%s%s", figure.value, figure.of);
         if (figure.spread[0])
@@ -106,7 +102,6 @@ static void append_result(const struct terminal *terminal, const struct view_cel
                            cell->trials_planned.known ? (long long)cell->trials_planned.value : 0);
     brief_fact(terminal, "Verdict", line.data);
     terminal->out->failed = terminal->out->failed || line.failed;
-    text_finish(&line);
 }
 
 static size_t lines_of(const struct text *out)
@@ -128,9 +123,8 @@ static void say_finding(void *context, enum finding_severity severity, const cha
 {
     struct findings *findings = context;
     struct terminal terminal = *findings->terminal;
-    struct text out;
+    CLEANUP(text_finish) struct text out = TEXT_INIT;
 
-    text_init(&out);
     terminal.out = &out;
     brief_fact(&terminal, findings->shown ? "" : "Findings", string);
     /* A value that must not be relied on is never shown without the reason. */
@@ -142,36 +136,31 @@ static void say_finding(void *context, enum finding_severity severity, const cha
         findings->lines += lines_of(&out);
         findings->shown++;
     }
-    text_finish(&out);
 }
 
 /* How many findings are not shown, and the command that shows them. */
 static void append_left(const struct terminal *terminal, const struct view_cell *cell, size_t left,
                         bool some_are_shown)
 {
-    struct text line;
+    CLEANUP(text_finish) struct text line = TEXT_INIT;
 
-    text_init(&line);
     text_append_format(&line, "%zu %s: assay show %s%s%s", left,
                        some_are_shown ? "more" : "of them", cell->result,
                        cell->database ? " --db " : "", cell->database ? cell->database : "");
     brief_fact(terminal, some_are_shown ? "" : "Findings", line.data);
     terminal->out->failed = terminal->out->failed || line.failed;
-    text_finish(&line);
 }
 
 /* Lines that are left for findings, with one of append_left after them. */
 static size_t room_of(const struct terminal *terminal, const struct view_cell *cell)
 {
     struct terminal scratch = *terminal;
-    struct text out;
+    CLEANUP(text_finish) struct text out = TEXT_INIT;
     size_t lines;
 
-    text_init(&out);
     scratch.out = &out;
     append_left(&scratch, cell, 99, true);
     lines = lines_of(&out);
-    text_finish(&out);
     return lines < LINES_MAX ? LINES_MAX - lines : 0;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 #include "harness/core/member.h"
 #include "reports/citation.h"
@@ -45,7 +46,7 @@ static void append_headline(const struct terminal *terminal, const struct view_c
 static void append_verdict(const struct terminal *terminal, const struct view_cell *cell)
 {
     enum view_cache fits;
-    struct text line;
+    struct text line = TEXT_INIT;
 
     if (cell->imported.present) {
         char *words = view_imported_words(cell);
@@ -63,7 +64,6 @@ static void append_verdict(const struct terminal *terminal, const struct view_ce
     if (cell->device.simulated)
         terminal_wrap(terminal, TONE_CARE, "  ",
                       "Simulated device: a test of the tool, not a measurement of hardware.");
-    text_init(&line);
     fits = view_cache_words(cell, &line);
     if (line.length > 0)
         terminal_wrap(terminal, fits == VIEW_CACHE_HOLDS ? TONE_CARE : TONE_PLAIN, "  ", line.data);
@@ -98,12 +98,11 @@ static void append_numbers(const struct terminal *terminal, const struct view_ce
 {
     const struct estimate *estimate = cell->estimate;
     char value[NUMBER_SIZE];
-    struct text line;
+    CLEANUP(text_finish) struct text line = TEXT_INIT;
 
     if (!estimate || cell->imported.present)
         return;
     terminal_heading(terminal, "Metrics");
-    text_init(&line);
     for (int i = 0; i < METRIC_COUNT; ++i) {
         const enum metric_id id = (enum metric_id)i;
 
@@ -113,7 +112,6 @@ static void append_numbers(const struct terminal *terminal, const struct view_ce
         view_metric_words(id, view_metric(cell, id), &line);
         terminal_fact(terminal, metrics[i].label, line.data);
     }
-    text_finish(&line);
     append_energy_source(terminal, estimate);
     if (isfinite(estimate->variance.iteration) && estimate->variance.iteration >= 0)
         terminal_fact(terminal, "sd within a trial",
@@ -138,14 +136,13 @@ static void append_attempts(struct terminal *terminal, const struct view_cell *c
     for (size_t i = 0; i < cell->trial_count; ++i) {
         const struct view_trial *trial = &cell->trials[i];
         char label[64], iso[CLOCK_ISO_SIZE] = "", number[NUMBER_SIZE];
-        struct text line;
+        CLEANUP(text_finish) struct text line = TEXT_INIT;
 
         if (trial->attempt.known && trial->attempt.value > 1)
             snprintf(label, sizeof(label), "trial %lld, attempt %lld", (long long)trial->number,
                      (long long)trial->attempt.value);
         else
             snprintf(label, sizeof(label), "trial %lld", (long long)trial->number);
-        text_init(&line);
         text_append(&line, view_trial_label(cell, trial));
         if (trial->estimate)
             text_append_format(&line, ", %s", estimate_verdict_label(trial->estimate->verdict));
@@ -162,7 +159,6 @@ static void append_attempts(struct terminal *terminal, const struct view_cell *c
         if (trial->message && *trial->message)
             text_append_format(&line, ": %s", trial->message);
         terminal_fact(terminal, label, line.data);
-        text_finish(&line);
     }
 }
 
@@ -182,16 +178,14 @@ static void append_checks(const struct terminal *terminal, const struct view_cel
     for (size_t i = 0; i < shown->check_count; ++i) {
         const struct view_check *check = &shown->checks[i];
         char error[NUMBER_SIZE], tolerance[NUMBER_SIZE];
-        struct text line;
+        CLEANUP(text_finish) struct text line = TEXT_INIT;
 
-        text_init(&line);
         text_append_format(&line, "%s: %s %s, tolerance %s, %s", check->phase, check->metric,
                            check->error_text ? check->error_text
                                              : number_format_scientific(check->error, error),
                            number_format_scientific(check->tolerance, tolerance),
                            check->passed ? "passed" : "FAILED");
         terminal_fact(terminal, check->output, line.data);
-        text_finish(&line);
     }
 }
 
@@ -224,9 +218,8 @@ static void append_components(const struct terminal *terminal, const struct view
     for (size_t i = 0; i < trial->component_count; ++i) {
         const struct view_component *component = &trial->components[i];
         char size[NUMBER_SIZE];
-        struct text line;
+        CLEANUP(text_finish) struct text line = TEXT_INIT;
 
-        text_init(&line);
         if (component->version)
             text_append_format(&line, "%s, ", component->version);
         if (component->package && component->package_version)
@@ -250,7 +243,6 @@ static void append_components(const struct terminal *terminal, const struct view
         terminal_wrap(terminal, component->change == VIEW_CHANGED ? TONE_BAD : TONE_PLAIN, "  ",
                       component->path);
         terminal_wrap(terminal, TONE_SOFT, "      ", line.data);
-        text_finish(&line);
     }
 }
 
@@ -259,12 +251,11 @@ static void append_kernels(const struct terminal *terminal, const struct view_tr
     const json_t *resources;
     const char *name;
     json_t *kernel;
-    struct text line;
+    CLEANUP(text_finish) struct text line = TEXT_INIT;
 
     if (json_array_size(trial->artifacts) == 0)
         return;
     terminal_heading(terminal, "Kernels as compiled for the device");
-    text_init(&line);
     EACH(entry, trial->artifacts) {
         const json_t *artifact = json_object_get(entry, "artifact");
         const char *file = json_string_value(json_object_get(artifact, "file"));
@@ -282,7 +273,6 @@ static void append_kernels(const struct terminal *terminal, const struct view_tr
             terminal_wrap(terminal, TONE_SOFT, "      ", line.data);
         }
     }
-    text_finish(&line);
 }
 
 static void append_identity(const struct terminal *terminal, const struct view_campaign *campaign,
@@ -290,10 +280,9 @@ static void append_identity(const struct terminal *terminal, const struct view_c
 {
     char version[32] = "";
     struct view_gemm gemm;
-    struct text line;
+    CLEANUP(text_finish) struct text line = TEXT_INIT;
 
     terminal_heading(terminal, "Configuration");
-    text_init(&line);
     if (cell->protocol_version.known)
         snprintf(version, sizeof(version), " v%lld", (long long)cell->protocol_version.value);
     text_append_format(&line, "%s%s", cell->protocol ? cell->protocol : "not recorded", version);
@@ -328,7 +317,6 @@ static void append_identity(const struct terminal *terminal, const struct view_c
     terminal_fact(terminal, "name", cell->device.name);
     terminal_fact(terminal, "vendor", cell->device.vendor);
     terminal_fact(terminal, "opened as", cell->device_spec);
-    text_finish(&line);
 }
 
 void report_terminal_cell(struct text *out, const struct view_campaign *campaign,
@@ -336,9 +324,8 @@ void report_terminal_cell(struct text *out, const struct view_campaign *campaign
 {
     struct terminal terminal = terminal_make(out, columns, colour);
     const struct view_trial *shown = terminal_shown_trial(cell);
-    struct text line;
+    CLEANUP(text_finish) struct text line = TEXT_INIT;
 
-    text_init(&line);
     terminal_title(&terminal, cell);
     append_headline(&terminal, cell);
     append_verdict(&terminal, cell);
@@ -375,5 +362,4 @@ void report_terminal_cell(struct text *out, const struct view_campaign *campaign
     citation_append(&line, campaign, cell);
     terminal_wrap(&terminal, TONE_PLAIN, "  ", line.data);
     out->failed = out->failed || line.failed;
-    text_finish(&line);
 }

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/number.h"
 #include "reports/terminal_internal.h"
 
@@ -14,9 +15,8 @@ static void append_spark(const struct terminal *terminal, const char *label, con
     const size_t room = terminal->columns - LABEL - RANGE;
     const size_t blocks = room < count ? room : count;
     double shown[COURSE_PARTS];
-    struct text line;
+    CLEANUP(text_finish) struct text line = TEXT_INIT;
 
-    text_init(&line);
     for (size_t b = 0; b < blocks; b++) {
         shown[b] = NAN;
         for (size_t i = b * count / blocks; i < (b + 1) * count / blocks; i++)
@@ -27,7 +27,6 @@ static void append_spark(const struct terminal *terminal, const char *label, con
     terminal_tone(terminal, TONE_PLAIN, text_ok(&line) ? line.data : "");
     text_append_format(terminal->out, "  %s\n", range);
     terminal->out->failed = terminal->out->failed || line.failed;
-    text_finish(&line);
 }
 
 void terminal_load_timeline(const struct terminal *terminal,

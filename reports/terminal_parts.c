@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "reports/escape.h"
+#include "harness/core/cleanup.h"
 #include "reports/terminal_internal.h"
 
 #define COLUMNS_MIN 60
@@ -51,10 +52,9 @@ void terminal_pad(const struct terminal *terminal, size_t columns)
 void terminal_field(const struct terminal *terminal, enum terminal_tone tone, const char *string,
                     size_t width, bool right)
 {
-    struct text cut;
+    struct text cut = TEXT_INIT;
     size_t used;
 
-    text_init(&cut);
     escape_terminal_short(&cut, string, width);
     used = text_columns(cut.data);
     if (right)
@@ -68,14 +68,12 @@ void terminal_field(const struct terminal *terminal, enum terminal_tone tone, co
 
 void terminal_rule(const struct terminal *terminal)
 {
-    struct text rule;
+    CLEANUP(text_finish) struct text rule = TEXT_INIT;
 
-    text_init(&rule);
     for (size_t i = 0; i < terminal->columns; ++i)
         text_append(&rule, "─");
     terminal_tone(terminal, TONE_SOFT, rule.data);
     text_append_char(terminal->out, '\n');
-    text_finish(&rule);
 }
 
 /* Bytes of `string` that fit in `width` columns, to the last blank where there is one. */
@@ -116,22 +114,19 @@ void terminal_wrap(const struct terminal *terminal, enum terminal_tone tone, con
                    const char *string)
 {
     size_t indent = text_columns(lead);
-    struct text printable;
+    struct text printable = TEXT_INIT;
     const char *at;
 
-    text_init(&printable);
     text_append_printable(&printable, string, strlen(string));
     text_append(terminal->out, lead);
     at = printable.data;
     do {
         size_t size = wrapped_size(printable.data, at, terminal->columns - indent);
-        struct text line;
+        CLEANUP(text_finish) struct text line = TEXT_INIT;
 
-        text_init(&line);
         text_append_bytes(&line, at, size);
         terminal_tone(terminal, tone, line.data);
         text_append_char(terminal->out, '\n');
-        text_finish(&line);
         at += size;
         while (*at == ' ')
             ++at;
@@ -145,9 +140,8 @@ void terminal_wrap(const struct terminal *terminal, enum terminal_tone tone, con
 void terminal_fact(const struct terminal *terminal, const char *label, const char *value)
 {
     size_t width;
-    struct text lead;
+    struct text lead = TEXT_INIT;
 
-    text_init(&lead);
     text_append(&lead, "  ");
     escape_terminal_short(&lead, label, terminal->columns - 2);
     width = text_columns(lead.data);
@@ -172,9 +166,8 @@ void terminal_heading(const struct terminal *terminal, const char *heading)
 
 void terminal_title(const struct terminal *terminal, const struct view_cell *cell)
 {
-    struct text line;
+    CLEANUP(text_finish) struct text line = TEXT_INIT;
 
-    text_init(&line);
     text_append_format(&line, "%s  %s, %s, batch ", cell->result,
                        cell->workload ? cell->workload : "workload not recorded",
                        cell->precision ? cell->precision : "?");
@@ -184,5 +177,4 @@ void terminal_title(const struct terminal *terminal, const struct view_cell *cel
         text_append_char(&line, '?');
     text_append(&line, cell->variant);
     terminal_wrap(terminal, TONE_BOLD, "", line.data);
-    text_finish(&line);
 }

@@ -1,6 +1,7 @@
 /* Readings as text: the value of each, and, on request, its source. */
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/number.h"
 #include "reports/terminal_internal.h"
 
@@ -16,16 +17,14 @@ static bool is_not_affected(const struct reading *reading)
 static void append_not_affected(const struct terminal *terminal,
                                 const struct reading_list *readings)
 {
-    struct text line;
+    CLEANUP(text_finish) struct text line = TEXT_INIT;
 
-    text_init(&line);
     for (size_t i = 0; i < readings->count; ++i)
         if (is_not_affected(&readings->items[i]))
             text_append_format(&line, "%s%s", line.length ? ", " : "",
                                readings->items[i].name + sizeof(VULNERABILITIES) - 1);
     if (line.length)
         terminal_fact(terminal, "host.cpu is not affected by", line.data);
-    text_finish(&line);
 }
 
 static void append_bytes(struct text *line, const struct reading *reading)
@@ -44,12 +43,11 @@ void terminal_readings(const struct terminal *terminal, const struct reading_lis
         append_not_affected(terminal, readings);
     for (size_t i = 0; i < readings->count; ++i) {
         const struct reading *reading = &readings->items[i];
-        struct text line;
+        CLEANUP(text_finish) struct text line = TEXT_INIT;
 
         if (!sources && is_not_affected(reading))
             continue;
 
-        text_init(&line);
         if (reading->status != READING_MEASURED && reading->status != READING_DECLARED)
             text_append_format(&line, "%s: %s",
                                reading->status == READING_NOT_APPLICABLE
@@ -71,7 +69,6 @@ void terminal_readings(const struct terminal *terminal, const struct reading_lis
             text_append_format(&line, "; %s %s", reading_method(reading->source),
                                reading->source ? reading->source : "a source that is not recorded");
         terminal_fact(terminal, reading->name, line.data);
-        text_finish(&line);
     }
 }
 

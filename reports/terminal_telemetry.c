@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/number.h"
 #include "harness/core/member.h"
 #include "reports/terminal_internal.h"
@@ -16,10 +17,8 @@ static void append_channel(const struct terminal *terminal, const struct view_tr
     struct view_count low = view_json_count(row, "minimum"), high = view_json_count(row, "maximum"),
                       samples = view_json_count(row, "samples");
     char a[NUMBER_SIZE], b[NUMBER_SIZE];
-    struct text lead, line;
+    CLEANUP(text_finish) struct text lead = TEXT_INIT, line = TEXT_INIT;
 
-    text_init(&lead);
-    text_init(&line);
     text_append_format(&lead, "  %s.", part);
     text_append_printable(&lead, name, strlen(name));
     while (lead.length < 36 && text_ok(&lead))
@@ -40,8 +39,6 @@ static void append_channel(const struct terminal *terminal, const struct view_tr
         text_append_format(&line, "%s to %s, %lld polls", number_format_count(low.value, a),
                            number_format_count(high.value, b), (long long)samples.value);
     terminal_wrap(terminal, row ? TONE_PLAIN : TONE_SOFT, lead.data, line.data);
-    text_finish(&lead);
-    text_finish(&line);
 }
 
 void terminal_telemetry(const struct terminal *terminal, const struct view_trial *trial)
@@ -55,9 +52,8 @@ void terminal_telemetry(const struct terminal *terminal, const struct view_trial
         struct view_count ticks = view_json_count(part, "ticks"),
                           late = view_json_count(part, "late_ticks"),
                           cpu = view_json_count(part, "cpu_ns");
-        struct text line;
+        CLEANUP(text_finish) struct text line = TEXT_INIT;
 
-        text_init(&line);
         text_append_format(&line, "%lld polls, %lld missed", (long long)ticks.value,
                            (long long)late.value);
         if (cpu.known)
@@ -65,7 +61,6 @@ void terminal_telemetry(const struct terminal *terminal, const struct view_trial
         if (message)
             text_append_format(&line, "; %s", message);
         terminal_fact(terminal, name, line.data);
-        text_finish(&line);
         EACH(channel, json_object_get(part, "channels"))
             append_channel(terminal, trial, name, channel);
     }

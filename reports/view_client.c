@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "harness/core/number.h"
 #include "reports/view.h"
@@ -83,9 +84,8 @@ static void walk_object(struct walk *walk, const json_t *object)
     json_object_foreach((json_t *)object, key, value)
     {
         char label[64];
-        struct text words;
+        CLEANUP(text_finish) struct text words = TEXT_INIT;
 
-        text_init(&words);
         append_value(&words, key, value);
         snprintf(label, sizeof(label), "%s", key);
         if (ends_in(label, "_ns"))
@@ -95,7 +95,6 @@ static void walk_object(struct walk *walk, const json_t *object)
         if (words.length > 0 && text_ok(&words) && walk->each)
             walk->each(walk->context, label, words.data);
         walk->count += words.length > 0;
-        text_finish(&words);
     }
 }
 

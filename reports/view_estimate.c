@@ -357,9 +357,8 @@ bool view_is_import(const struct view *view, size_t campaign)
 char *view_imported_words(const struct view_cell *cell)
 {
     const struct view_imported *imported = &cell->imported;
-    struct text words;
+    struct text words = TEXT_INIT;
 
-    text_init(&words);
     text_append_format(&words,
                        "Imported: measured by %s%s%s, not by assay; the number is what its file "
                        "says. `assay show` names the file and what it leaves out.",

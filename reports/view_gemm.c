@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "reports/serving_table.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "protocols/serving/declared.h"
 #include "reports/view_json.h"
@@ -83,10 +84,8 @@ void view_set_variant(struct view_cell *cell)
     char rate[SERVING_RATE_SIZE] = "";
     /* Arms of a matrix have names, which are what was set; a and b say nothing alone. */
     const bool named = cell->arm && cell->arm[0] && cell->arm[1];
-    struct text settings, worker;
+    CLEANUP(text_finish) struct text settings = TEXT_INIT, worker = TEXT_INIT;
 
-    text_init(&settings);
-    text_init(&worker);
     if (!named)
         append_settings(&settings, json_object_get(cell->root, "arm_settings"));
     view_append_worker(cell, ", ", &worker);
@@ -100,8 +99,6 @@ void view_set_variant(struct view_cell *cell)
              cell->arm && settings.length ? settings.data + 1 : "",
              cell->arm && settings.length > 25 ? "\u2026" : "",
              cell->arm && settings.length ? ")" : "");
-    text_finish(&worker);
-    text_finish(&settings);
 }
 
 bool view_is_unsupported(const struct view_cell *cell)

@@ -1,5 +1,6 @@
 /* What an artifact, a kernel text compiled for a device, records. */
 #include "reports/view.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "reports/view_json.h"
 
@@ -17,14 +18,12 @@ static void append_count(struct text *ret, const json_t *resources, const char *
 
 void view_kernel_words(const json_t *resources, struct text *ret)
 {
-    struct text words;
+    CLEANUP(text_finish) struct text words = TEXT_INIT;
 
-    text_init(&words);
     append_count(&words, resources, "registers", "registers");
     append_count(&words, resources, "spill_bytes", "bytes spilled");
     append_count(&words, resources, "shared_bytes", "bytes shared");
     text_append(ret, text_ok(&words) ? words.data : "out of memory");
-    text_finish(&words);
 }
 
 void view_artifact_words(const json_t *artifact, struct text *ret)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/text.h"
 #include "harness/core/member.h"
 #include "reports/view_json.h"
@@ -24,17 +25,15 @@ static bool keep(const json_t *readings, const char *name, char **ret)
 {
     const json_t *reading = json_object_get(readings, name);
     const char *value = member_string(reading, "value");
-    struct text text;
+    CLEANUP(text_finish) struct text text = TEXT_INIT;
 
     if (*ret || !is_set(reading))
         return true;
-    text_init(&text);
     if (value)
         text_append_printable(&text, value, strlen(value));
     else
         text_append(&text, "(withheld)");
     *ret = text_ok(&text) ? text_steal(&text) : NULL;
-    text_finish(&text);
     return *ret != NULL;
 }
 
@@ -65,14 +64,13 @@ static bool was_mapped(const json_t *components, const char *path)
 /* "cuda, nvrtc": the mapped libraries for which a file was chosen. False: out of memory. */
 static bool keep_libraries(json_t *readings, const json_t *components, char **ret)
 {
-    struct text names;
+    CLEANUP(text_finish) struct text names = TEXT_INIT;
     const char *name;
     json_t *reading;
     bool ok;
 
     if (*ret)
         return true;
-    text_init(&names);
     json_object_foreach(readings, name, reading)
     {
         if (strncmp(name, LIBRARY, strlen(LIBRARY)) != 0 || !is_set(reading) ||
@@ -84,7 +82,6 @@ static bool keep_libraries(json_t *readings, const json_t *components, char **re
                 text_append_char(&names, (char)tolower((unsigned char)*c));
     }
     ok = names.length == 0 || (text_ok(&names) && (*ret = text_steal(&names)) != NULL);
-    text_finish(&names);
     return ok;
 }
 

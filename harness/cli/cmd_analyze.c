@@ -135,9 +135,8 @@ static void tell_left_out(const struct csv_samples *samples)
 static enum status no_baseline(const struct csv_samples *samples, const char *baseline,
                                struct error *err)
 {
-    struct text names;
+    CLEANUP(text_finish) struct text names = TEXT_INIT;
 
-    text_init(&names);
     for (size_t i = 0; i < samples->series_count && i < NAMES_SHOWN; i++) {
         text_append(&names, i ? ", \"" : "\"");
         text_append_printable(&names, samples->series[i].name, strlen(samples->series[i].name));
@@ -146,7 +145,6 @@ static enum status no_baseline(const struct csv_samples *samples, const char *ba
     error_set(err, STATUS_INVALID, "--baseline %s: the file has no such series; it has %s%s",
               baseline, text_ok(&names) ? names.data : "others",
               samples->series_count > NAMES_SHOWN ? " ..." : "");
-    text_finish(&names);
     return STATUS_INVALID;
 }
 
@@ -275,7 +273,7 @@ static enum status analyze_samples(const struct command_line *line, FILE *file, 
 {
     struct csv_samples samples;
     struct estimate **estimates;
-    struct text out;
+    CLEANUP(text_finish) struct text out = TEXT_INIT;
     enum status status = read_samples(line, file, origin, &samples, err);
 
     if (status != STATUS_OK)
@@ -284,7 +282,6 @@ static enum status analyze_samples(const struct command_line *line, FILE *file, 
     estimates = calloc(samples.series_count, sizeof(struct estimate *));
     if (!estimates)
         status = error_no_memory(err);
-    text_init(&out);
     for (size_t i = 0; i < samples.series_count && status == STATUS_OK; i++) {
         status = analyze_series(&samples.series[i], first, options, &estimates[i], err);
         if (status != STATUS_OK)
@@ -302,7 +299,6 @@ static enum status analyze_samples(const struct command_line *line, FILE *file, 
     csv_samples_finish(&samples);
     if (!output_page(&out) && status == STATUS_OK)
         status = error_no_memory(err);
-    text_finish(&out);
     return status;
 }
 
@@ -314,10 +310,8 @@ static void say_comparison(struct text *out, const char *name, const char *a,
 {
     const struct stored_comparison one = {.has_numbers = true, .numbers = *numbers};
     CLEANUP(doc_finish) struct doc doc = doc_new(out, &doc_lines);
-    CLEANUP(text_finish) struct text base, other;
+    CLEANUP(text_finish) struct text base = TEXT_INIT, other = TEXT_INIT;
 
-    text_init(&base);
-    text_init(&other);
     doc_phrase(&base, "%s", a ? a : "a");
     doc_phrase(&other, "%s", a ? name : "b");
     if (!a)
@@ -372,12 +366,11 @@ static enum status analyze_pairs(const struct command_line *line, FILE *file, co
 {
     struct csv_pairs pairs;
     struct comparison *comparisons;
-    struct text out;
+    CLEANUP(text_finish) struct text out = TEXT_INIT;
     enum status status = csv_import_pairs(file, origin, &pairs, err);
 
     if (status != STATUS_OK)
         return status;
-    text_init(&out);
     comparisons = calloc(pairs.series_count + 1, sizeof(*comparisons));
     status = comparisons ? compare_series(&pairs, options, comparisons, err) : error_no_memory(err);
     for (size_t i = 0; i < pairs.series_count && status == STATUS_OK; i++) {
@@ -392,7 +385,6 @@ static enum status analyze_pairs(const struct command_line *line, FILE *file, co
     csv_pairs_finish(&pairs);
     if (!output_page(&out) && status == STATUS_OK)
         status = error_no_memory(err);
-    text_finish(&out);
     return status;
 }
 

@@ -33,7 +33,7 @@ static int tell(const struct command_line *line, const char *path,
                 const struct bundle_summary *summary, bool is_signed)
 {
     char root[DIGEST_HEX_SIZE], sha256[DIGEST_HEX_SIZE];
-    struct text out;
+    struct text out = TEXT_INIT;
 
     digest_hex(&summary->root, root);
     digest_hex(&summary->sha256, sha256);
@@ -42,7 +42,6 @@ static int tell(const struct command_line *line, const char *path,
             "{s:o, s:I, s:I, s:I, s:s, s:s, s:b}", "bundle", printable_or_null(path), "records",
             (json_int_t)summary->records, "withheld", (json_int_t)summary->withheld, "size",
             (json_int_t)summary->size, "root", root, "sha256", sha256, "signed", is_signed));
-    text_init(&out);
     text_append_format(&out,
                        "%s: %lld records, %lld values withheld, %s\n"
                        "SHA-256 %s\n\n"

@@ -142,11 +142,10 @@ static const char *first_reason(const struct calibration *calibration)
 static int show(const struct command_line *line, const struct calibration *calibration,
                 json_t *json)
 {
-    struct text out;
+    struct text out = TEXT_INIT;
 
     if (command_has(line, KEY_JSON))
         return output_json(json);
-    text_init(&out);
     text_append_format(&out,
                        "Clock: resolution %lld ns, a reading %.0f ns; a sample costs %.0f ns\n"
                        "%zu comparisons of a workload with itself, arms interleaved:\n"

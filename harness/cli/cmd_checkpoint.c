@@ -18,7 +18,7 @@ static int show(const struct command_line *line, struct store *store,
 {
     char root[DIGEST_HEX_SIZE];
     struct error err = ERROR_INIT;
-    struct text out;
+    struct text out = TEXT_INIT;
     char *note = NULL;
 
     if (ledger_note(store, checkpoint, &note, &err) != STATUS_OK)
@@ -33,7 +33,6 @@ static int show(const struct command_line *line, struct store *store,
         free(note);
         return output_json(json);
     }
-    text_init(&out);
     text_append_format(&out,
                        "%s\nCheckpoint %lld of %lld records. Whoever keeps this line can check the "
                        "database against it later:\n\n"
@@ -139,7 +138,7 @@ static int export_note(const struct command_line *line, struct store *store, voi
     struct error err = ERROR_INIT;
     char *note = NULL;
     int64_t size = 0;
-    struct text out;
+    struct text out = TEXT_INIT;
     enum status status = STATUS_OK;
 
     if (since && (!text_parse_i64(since, &size) || size < 0))
@@ -162,7 +161,6 @@ static int export_note(const struct command_line *line, struct store *store, voi
         free(note);
         return command_has(line, KEY_JSON) ? show(line, store, &found) : ASSAY_EXIT_OK;
     }
-    text_init(&out);
     text_append(&out, note);
     free(note);
     return output_text(&out);

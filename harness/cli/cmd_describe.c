@@ -75,7 +75,7 @@ static int describe_workload(const struct command_line *line, struct workload *w
 {
     char hex[DIGEST_HEX_SIZE];
     struct error err = ERROR_INIT;
-    struct text out;
+    struct text out = TEXT_INIT;
     json_t *costs, *cost;
     size_t i;
 
@@ -85,7 +85,6 @@ static int describe_workload(const struct command_line *line, struct workload *w
     if (command_has(line, KEY_JSON))
         return output_json(json_pack("{s:s, s:s, s:O, s:o}", "type", "workload", "digest", hex,
                                      "declaration", workload->json, "costs", costs));
-    text_init(&out);
     text_append_format(&out, "%s (%s, version %lld)\n", workload->name,
                        workload_kind_name(workload), (long long)workload->version);
     if (workload->description && workload->description[0])
@@ -106,13 +105,12 @@ static int describe_workload(const struct command_line *line, struct workload *w
 static int describe_suite(const struct command_line *line, struct suite *suite)
 {
     char hex[DIGEST_HEX_SIZE];
-    struct text out;
+    struct text out = TEXT_INIT;
 
     digest_hex(&suite->digest, hex);
     if (command_has(line, KEY_JSON))
         return output_json(json_pack("{s:s, s:s, s:O}", "type", "suite", "digest", hex,
                                      "declaration", suite->json));
-    text_init(&out);
     text_append_format(&out, "%s (suite, version %lld)\n", suite->name, (long long)suite->version);
     if (suite->description && suite->description[0])
         text_append_format(&out, "%s\n", suite->description);
@@ -187,13 +185,12 @@ static void append_clauses(struct text *out, const json_t *json, int indent)
 static int describe_protocol(const struct command_line *line, struct protocol *protocol)
 {
     char hex[DIGEST_HEX_SIZE];
-    struct text out;
+    struct text out = TEXT_INIT;
 
     digest_hex(&protocol->digest, hex);
     if (command_has(line, KEY_JSON))
         return output_json(json_pack("{s:s, s:s, s:O}", "type", "protocol", "digest", hex,
                                      "declaration", protocol->json));
-    text_init(&out);
     text_append_format(&out, "%s (protocol, version %lld, %s)\n", protocol->name,
                        (long long)protocol->version, protocol_purpose(protocol));
     if (protocol->description && protocol->description[0])

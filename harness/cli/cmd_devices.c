@@ -4,6 +4,7 @@
 
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "harness/runner/probe.h"
 #include "harness/runner/probe_precisions.h"
@@ -41,9 +42,8 @@ static void append_reading(struct text *out, const char *name, const json_t *rea
     const json_t *value = json_object_get(reading, "value");
     const char *unit = member_text(reading, "unit");
     char lead[64];
-    struct text words;
+    CLEANUP(text_finish) struct text words = TEXT_INIT;
 
-    text_init(&words);
     if (json_is_string(value))
         text_append(&words, json_string_value(value));
     else if (json_is_integer(value))
@@ -59,21 +59,18 @@ static void append_reading(struct text *out, const char *name, const json_t *rea
     text_append_format(&words, "%s%s", unit[0] ? " " : "", unit);
     snprintf(lead, sizeof(lead), "      %-33s ", name);
     append_beside(out, lead, text_ok(&words) ? words.data : "", columns);
-    text_finish(&words);
 }
 
 /* `lead`, then "oneDNN 2.7.0: why" */
 static void append_answer(struct text *out, const char *lead, const json_t *vendor, size_t columns)
 {
-    struct text words;
+    CLEANUP(text_finish) struct text words = TEXT_INIT;
 
-    text_init(&words);
     if (member_text(vendor, "library")[0])
         text_append_format(&words, "%s %s: ", member_text(vendor, "library"),
                            member_text(vendor, "version"));
     text_append(&words, member_text(vendor, "method"));
     append_beside(out, lead, text_ok(&words) ? words.data : "", columns);
-    text_finish(&words);
 }
 
 /* True where the vendor says the same for each precision: there is no library, or no device. */
@@ -162,7 +159,7 @@ static void append_precisions(struct text *out, const json_t *precisions, size_t
 static void append_library(struct text *out, const json_t *library, size_t columns)
 {
     const json_t *package = json_object_get(library, "package");
-    struct text words;
+    CLEANUP(text_finish) struct text words = TEXT_INIT;
     char lead[96];
 
     if (!member_text(library, "path")[0]) {
@@ -172,7 +169,6 @@ static void append_library(struct text *out, const json_t *library, size_t colum
     }
     snprintf(lead, sizeof(lead), "  library %s: ", member_text(library, "name"));
     append_beside(out, lead, member_text(library, "path"), columns);
-    text_init(&words);
     if (member_text(library, "version")[0])
         text_append_format(&words, "version %s, ", member_text(library, "version"));
     else
@@ -187,7 +183,6 @@ static void append_library(struct text *out, const json_t *library, size_t colum
     else
         text_append_format(&words, "no digest: %s", member_text(library, "digest_reason"));
     output_hanging(out, "      ", text_ok(&words) ? words.data : "", NARROW_INDENT, columns);
-    text_finish(&words);
 }
 
 static void append_device(struct text *out, const json_t *device, bool verbose, size_t columns)
@@ -250,13 +245,12 @@ static void append_backend(struct text *out, const json_t *backend, bool verbose
 static enum status check_backend(const struct command_line *line, struct error *err)
 {
     const char *backend;
-    struct text known;
+    struct text known = TEXT_INIT;
     enum status status;
     bool hidden;
 
     if (line->argument_count == 0)
         return STATUS_OK;
-    text_init(&known);
     for (size_t i = 0; (backend = probe_backend(i, &hidden)); i++) {
         if (!strcmp(backend, line->arguments[0])) {
             text_finish(&known);
@@ -284,7 +278,7 @@ static void append_names(struct text *out, const json_t *probe)
 static int run(const struct command_line *line)
 {
     struct error err = ERROR_INIT;
-    struct text out;
+    struct text out = TEXT_INIT;
     json_t *probe;
     const bool verbose = command_has(line, KEY_VERBOSE);
 
@@ -297,7 +291,6 @@ static int run(const struct command_line *line)
         probe_precisions(probe);
     if (command_has(line, KEY_JSON))
         return output_json(probe);
-    text_init(&out);
     if (command_has(line, KEY_NAMES)) {
         append_names(&out, probe);
         json_decref(probe);

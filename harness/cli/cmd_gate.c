@@ -25,11 +25,10 @@ static int write_reports(const struct command_line *line,
 
     for (size_t i = 0; i < FORMATS && status == STATUS_OK; i++) {
         const char *path = command_value(line, formats[i].key);
-        struct text out;
+        struct text out = TEXT_INIT;
 
         if (!path)
             continue;
-        text_init(&out);
         formats[i].append(&out, comparison);
         status = text_ok(&out) ? file_write_atomic(path, out.data, out.length, 0644, &err)
                                : error_no_memory(&err);

@@ -36,13 +36,12 @@ static void append_strip(struct text *out, const json_t *series, size_t columns)
     const size_t count = json_array_size(results), room = columns > 8 ? columns - 4 : 4;
     const size_t first = count > room ? count - room : 0;
     double lo = INFINITY, hi = -INFINITY;
-    struct text marks;
+    struct text marks = TEXT_INIT;
 
     for (size_t i = first; i < count; i++) {
         lo = fmin(lo, number(json_array_get(results, i), "value"));
         hi = fmax(hi, number(json_array_get(results, i), "value"));
     }
-    text_init(&marks);
     text_append(out, "  ");
     for (size_t i = first; i < count; i++) {
         const json_t *result = json_array_get(results, i);
@@ -161,7 +160,7 @@ static int show(const struct command_line *line, struct store *store, void *cont
     struct error err = ERROR_INIT;
     struct store_filter filter;
     json_auto_t *row = NULL, *all = NULL;
-    struct text out;
+    struct text out = TEXT_INIT;
     struct doc doc;
     size_t short_ones = 0;
 
@@ -173,7 +172,6 @@ static int show(const struct command_line *line, struct store *store, void *cont
     if (command_has(line, KEY_JSON))
         return output_json(json_incref(all));
     say_archived(store, "they are in no history");
-    text_init(&out);
     doc = output_doc(line, &out);
     EACH(series, all) {
         say_series(&doc, series, store_path_word(store), output_columns());

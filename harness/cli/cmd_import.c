@@ -8,6 +8,7 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
 #include "harness/cli/with_store.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/log.h"
 #include "harness/core/member.h"
 #include "harness/core/text.h"
@@ -43,9 +44,8 @@ static void tell_left_out(const struct import_outcome *outcome)
 
 static void tell(const char *path, const struct import_outcome *outcome, const json_t *ids)
 {
-    struct text line;
+    CLEANUP(text_finish) struct text line = TEXT_INIT;
 
-    text_init(&line);
     text_append_format(&line, "%s: %s %lld result%s of %s as campaign%s", path,
                        outcome->known ? "known already," : "imported", (long long)outcome->results,
                        outcome->results == 1 ? "" : "s", outcome->program,
@@ -57,7 +57,6 @@ static void tell(const char *path, const struct import_outcome *outcome, const j
     text_append_char(&line, '\n');
     if (!output_page(&line))
         log_error("no memory for the output");
-    text_finish(&line);
 }
 
 /* On standard output, or with --json in `rows`. */

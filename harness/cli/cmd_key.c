@@ -5,6 +5,7 @@
 
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/log.h"
 #include "harness/core/member.h"
 #include "results/evidence/key.h"
@@ -30,11 +31,10 @@ static json_t *key_json(const struct key_public *key, const char *path)
 static int show_key(const struct command_line *line, const struct key_public *key, const char *path)
 {
     char public_text[KEY_TEXT_MAX];
-    struct text out;
+    struct text out = TEXT_INIT;
 
     if (command_has(line, KEY_JSON))
         return output_json(key_json(key, path));
-    text_init(&out);
     text_append_format(&out, "%s\n", key_public_text(key, public_text));
     return output_text(&out);
 }
@@ -205,13 +205,12 @@ static int list_keys(const struct command_line *line)
     struct dirent **entries = NULL;
     int count = folder ? scandir(folder, &entries, is_key_file, alphasort) : 0;
     json_t *list = json_array();
-    struct text out;
+    CLEANUP(text_finish) struct text out = TEXT_INIT;
 
     if (!folder) {
         json_decref(list);
         return no_home();
     }
-    text_init(&out);
     for (int i = 0; i < count; i++) {
         char *path = text_format("%s/%s", folder, entries[i]->d_name);
 
@@ -224,10 +223,8 @@ static int list_keys(const struct command_line *line)
     if (out.length == 0)
         text_append_format(&out, "No keys in %s; `assay key new` makes one.\n", folder);
     free(folder);
-    if (command_has(line, KEY_JSON)) {
-        text_finish(&out);
+    if (command_has(line, KEY_JSON))
         return output_json(list);
-    }
     json_decref(list);
     return output_text(&out);
 }

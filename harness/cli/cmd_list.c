@@ -93,7 +93,7 @@ static void append_rows(struct text *out, const json_t *rows, size_t columns)
 static int run(const struct command_line *line)
 {
     struct error err = ERROR_INIT;
-    struct text out;
+    struct text out = TEXT_INIT;
     const char *types = command_value(line, KEY_NAMES);
     json_t *rows = json_array();
 
@@ -103,7 +103,6 @@ static int run(const struct command_line *line)
     }
     if (command_has(line, KEY_JSON))
         return output_json(rows);
-    text_init(&out);
     if (command_has(line, KEY_NAMES)) {
         EACH(row, rows)
             if (is_asked(types, row))

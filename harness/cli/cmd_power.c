@@ -264,7 +264,7 @@ static int run(const struct command_line *line)
     struct error err = ERROR_INIT;
     uint64_t trials = 0, difference, equivalence;
     double pair_sd;
-    struct text out;
+    struct text out = TEXT_INIT;
 
     if (is_workload(line))
         return run_serving(line);
@@ -289,7 +289,6 @@ static int run(const struct command_line *line)
             "confidence", question.confidence, "trials_for_precision", count_or_null(trials),
             "pairs_for_difference", count_or_null(difference), "pairs_for_equivalence",
             count_or_null(equivalence), "samples_for_percentiles", percentiles_json()));
-    text_init(&out);
     text_append_format(&out, "Spread (%s):", question.source);
     if (!isnan(question.process_sd))
         text_append_format(&out, " between processes %.3g %%,", question.process_sd * 100);

@@ -77,11 +77,10 @@ static int write_table(struct store *store, const struct cells *cells)
 {
     struct error err = ERROR_INIT;
     struct view view;
-    struct text out;
+    struct text out = TEXT_INIT;
 
     if (view_load(store, cells->rows, cells->count, VIEW_SUMMARY, &view, &err) != STATUS_OK)
         return command_fail(&err);
-    text_init(&out);
     report_terminal_table(&out, &view, output_columns(), output_colour());
     view_finish(&view);
     return output_text(&out);
@@ -94,12 +93,10 @@ typedef enum status text_fn(struct store *store, const int64_t *cells, size_t co
 static int print_page(struct store *store, const struct cells *cells, text_fn *append)
 {
     struct error err = ERROR_INIT;
-    struct text page;
+    CLEANUP(text_finish) struct text page = TEXT_INIT;
 
-    text_init(&page);
     if (append(store, cells->rows, cells->count, &page, &err) == STATUS_OK)
         return output_text(&page);
-    text_finish(&page);
     return command_fail(&err);
 }
 

@@ -6,6 +6,7 @@
 #include "harness/cli/output.h"
 #include "harness/cli/results_view.h"
 #include "harness/cli/with_store.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 #include "harness/core/log.h"
 #include "harness/core/member.h"
@@ -20,7 +21,7 @@ enum { KEY_PRECISION = 0x100, KEY_LIMIT, KEY_IDS, KEY_SINCE, KEY_SORT, KEY_ARCHI
 /* --sort KEY, or -KEY for the largest first. */
 static enum status read_sort(const char *word, struct store_filter *filter, struct error *err)
 {
-    struct text keys;
+    CLEANUP(text_finish) struct text keys = TEXT_INIT;
 
     filter->descending = word[0] == '-';
     for (const char *const *key = store_sort_keys; *key; key++)
@@ -28,12 +29,10 @@ static enum status read_sort(const char *word, struct store_filter *filter, stru
             filter->sort = *key;
     if (filter->sort)
         return STATUS_OK;
-    text_init(&keys);
     for (const char *const *key = store_sort_keys; *key; key++)
         text_append_format(&keys, "%s%s", key == store_sort_keys ? "" : ", ", *key);
     error_set(err, STATUS_INVALID, "--sort %s: write one of %s, or -KEY for the largest first",
               word, text_ok(&keys) ? keys.data : "its keys");
-    text_finish(&keys);
     return STATUS_INVALID;
 }
 
@@ -71,7 +70,7 @@ static int show_table(struct store *store, const json_t *rows, const struct stor
     int64_t *cells = calloc(count + 1, sizeof(*cells));
     struct error err = ERROR_INIT;
     struct view view;
-    struct text out;
+    struct text out = TEXT_INIT;
 
     if (!cells)
         return ASSAY_EXIT_SYSTEM;
@@ -92,7 +91,6 @@ static int show_table(struct store *store, const json_t *rows, const struct stor
         return command_fail(&err);
     }
     free(cells);
-    text_init(&out);
     view.sorted = filter->sort != NULL;
     report_terminal_table(&out, &view, output_columns(), output_colour());
     if (filter->limit && count == (size_t)filter->limit)

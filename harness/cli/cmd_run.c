@@ -169,7 +169,8 @@ static int show_plan(const struct command_line *line, const struct plan *plan)
 {
     struct expected expected = {0};
     struct error err = ERROR_INIT;
-    struct text out, sentence;
+    CLEANUP(text_finish) struct text sentence = TEXT_INIT;
+    struct text out = TEXT_INIT;
 
     if (expect_from_stored(line, plan, &expected, &err) != STATUS_OK) {
         expected_finish(&expected);
@@ -182,13 +183,10 @@ static int show_plan(const struct command_line *line, const struct plan *plan)
         expected_finish(&expected);
         return output_json(shown);
     }
-    text_init(&out);
-    text_init(&sentence);
     expected_append(&sentence, &expected);
     expected_finish(&expected);
     text_append_format(&sentence, "; under protocol %s. Nothing was run.", plan->protocol.name);
     output_wrapped(&out, text_ok(&sentence) ? sentence.data : "", 0, output_columns());
-    text_finish(&sentence);
     text_append_char(&out, '\n');
     for (size_t i = 0; i < plan->cell_count; i++) {
         char *label = plan_cell_label(&plan->cells[i]);

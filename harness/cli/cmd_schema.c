@@ -5,6 +5,7 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
 #include "harness/cli/schema.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/file.h"
 #include "harness/core/text.h"
 
@@ -33,10 +34,9 @@ static enum status write_one(const char *folder, const struct schema *schema, st
 {
     char *path = file_name(folder, schema);
     struct file_draft draft;
-    struct text out;
+    struct text out = TEXT_INIT;
     enum status status;
 
-    text_init(&out);
     status = append(&out, schema, err);
     if (status == STATUS_OK && (!path || !text_ok(&out)))
         status = error_no_memory(err);
@@ -81,10 +81,9 @@ static int show_list(const struct command_line *line)
     struct schema schema;
     json_t *rows = json_array();
     char id[SCHEMA_ID_MAX];
-    struct text out;
+    CLEANUP(text_finish) struct text out = TEXT_INIT;
 
     commands_all(&count);
-    text_init(&out);
     for (size_t i = 0; i < count; i++) {
         if (!schema_at(i, &schema))
             continue;
@@ -93,10 +92,8 @@ static int show_list(const struct command_line *line)
         json_array_append_new(rows, json_pack("{s:s, s:s, s:o}", "command", schema.command, "id",
                                               id, "schema", json_null()));
     }
-    if (command_has(line, KEY_JSON)) {
-        text_finish(&out);
+    if (command_has(line, KEY_JSON))
         return output_json(rows);
-    }
     json_decref(rows);
     return output_text(&out);
 }
@@ -106,7 +103,7 @@ static int show_one(const struct command_line *line, const char *command)
     const struct schema schema = schema_find(command);
     struct error err = ERROR_INIT;
     char id[SCHEMA_ID_MAX];
-    struct text out;
+    CLEANUP(text_finish) struct text out = TEXT_INIT;
 
     if (strcmp(schema.command, command) != 0) {
         error_set(&err, STATUS_NOT_FOUND,
@@ -116,11 +113,8 @@ static int show_one(const struct command_line *line, const char *command)
     if (command_has(line, KEY_JSON))
         return output_json(json_pack("[{s:s, s:s, s:o}]", "command", command, "id",
                                      schema_id(&schema, id), "schema", schema_json(&schema)));
-    text_init(&out);
-    if (append(&out, &schema, &err) != STATUS_OK) {
-        text_finish(&out);
+    if (append(&out, &schema, &err) != STATUS_OK)
         return command_fail(&err);
-    }
     return output_text(&out);
 }
 

@@ -37,7 +37,7 @@ static int show_series(struct store *store, int64_t cell)
 static int show_dump(struct store *store, int64_t cell, const char *tool)
 {
     struct error err = ERROR_INIT;
-    struct text page;
+    struct text page = TEXT_INIT;
     char *text;
 
     if (store_load_dump(store, cell, tool, &text, &err) != STATUS_OK)
@@ -47,7 +47,6 @@ static int show_dump(struct store *store, int64_t cell, const char *tool)
         free(text);
         return output_flush();
     }
-    text_init(&page);
     text_append(&page, text);
     free(text);
     return output_text(&page);
@@ -84,10 +83,9 @@ static enum status append_peaks(struct text *out, struct store *store, int64_t c
                                 const json_t *peaks, struct error *err)
 {
     json_auto_t *record = NULL, *shares = NULL;
-    CLEANUP(text_finish) struct text lines;
+    CLEANUP(text_finish) struct text lines = TEXT_INIT;
     CLEANUP(doc_finish) struct doc doc = doc_new(&lines, &doc_lines);
 
-    text_init(&lines);
     if (!peaks)
         return STATUS_OK;
     TRY(store_cell_json(store, cell, &record, err));
@@ -108,7 +106,7 @@ static int show(const struct command_line *line, struct store *store, void *cont
     const json_t *peaks = context;
     struct error err = ERROR_INIT;
     struct view view;
-    struct text out;
+    CLEANUP(text_finish) struct text out = TEXT_INIT;
     int64_t row;
     json_t *record, *amendments;
     int result;
@@ -138,7 +136,6 @@ static int show(const struct command_line *line, struct store *store, void *cont
     }
     if (view_load(store, &row, 1, VIEW_FULL, &view, &err) != STATUS_OK)
         return command_fail(&err);
-    text_init(&out);
     if (command_has(line, KEY_READINGS))
         report_terminal_readings(&out, &view.cells[0], output_columns(), output_colour());
     else if (command_has(line, KEY_BRIEF))
@@ -147,10 +144,8 @@ static int show(const struct command_line *line, struct store *store, void *cont
         report_terminal_cell(&out, &view.campaigns[view.cells[0].campaign], &view.cells[0],
                              output_columns(), output_colour());
     view_finish(&view);
-    if (append_peaks(&out, store, row, peaks, &err) != STATUS_OK) {
-        text_finish(&out);
+    if (append_peaks(&out, store, row, peaks, &err) != STATUS_OK)
         return command_fail(&err);
-    }
     return output_text(&out);
 }
 

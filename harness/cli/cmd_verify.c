@@ -8,6 +8,7 @@
 #include "harness/cli/interrupt.h"
 #include "harness/cli/output.h"
 #include "harness/cli/with_store.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 #include "harness/core/log.h"
 #include "harness/core/member.h"
@@ -55,16 +56,14 @@ static void found(void *context, const struct verify_finding *finding)
     if (finding->level == VERIFY_WRONG && shortage_count() != report->shortages)
         return;
     if (report->json) {
-        struct text message;
+        CLEANUP(text_finish) struct text message = TEXT_INIT;
 
-        text_init(&message);
         text_append_printable(&message, finding->message, strlen(finding->message));
         json_array_append_new(report->findings,
                               json_pack("{s:s, s:s, s:s, s:s?, s:s?, s:s}", "code", finding->code,
                                         "level", level, "check", verify_check_name(finding->check),
                                         "table", finding->table, "key", finding->key, "message",
                                         text_ok(&message) ? message.data : ""));
-        text_finish(&message);
         return;
     }
     text_append_format(line, "%s: %s: ", level, verify_check_name(finding->check));
@@ -155,9 +154,8 @@ static void append_answer(struct text *out, const struct verify_summary *summary
 static void append_signers(struct text *out, const struct verify_summary *summary,
                            const struct verify_options *options)
 {
-    struct text line;
+    CLEANUP(text_finish) struct text line = TEXT_INIT;
 
-    text_init(&line);
     if (summary->trusted_signatures > 0)
         text_append_format(&line, "Signed by %s, which you trust.", summary->signers);
     else if (verify_asks_for_authors(options))
@@ -173,7 +171,6 @@ static void append_signers(struct text *out, const struct verify_summary *summar
     if (text_ok(&line))
         output_wrapped(out, line.data, 0, output_columns());
     out->failed |= line.failed;
-    text_finish(&line);
 }
 
 /* What the verdict rests on, and what no file shows. */
@@ -309,11 +306,10 @@ static int exit_of(enum status status)
 static int show_unchecked(const struct verify_summary *summary, struct report *report,
                           const char *path, bool of_system)
 {
-    struct text out;
+    struct text out = TEXT_INIT;
 
     if (report->json)
         return of_system ? output_json(summary_json(summary, report, path, false)) : 0;
-    text_init(&out);
     if (of_system)
         text_append_format(
             &out, "%s: COULD NOT BE VERIFIED: nothing is known of what was not checked\n", path);

@@ -71,7 +71,7 @@ static int run(const struct command_line *line)
     char *request = NULL;
     size_t length = 0;
     int64_t kept = 0;
-    struct text out;
+    CLEANUP(text_finish) struct text out = TEXT_INIT;
     enum status status = read_log_keys(line, keys, &witness, &err);
 
     if (status == STATUS_OK && !witness.state)
@@ -81,7 +81,6 @@ static int run(const struct command_line *line)
         status = file_read(path, NOTE_TEXT_MAX, &request, &length, &err);
     if (status == STATUS_OK && strlen(request) != length)
         status = error_set(&err, STATUS_INVALID, "%s: is not text", path);
-    text_init(&out);
     if (status == STATUS_OK && command_has(line, KEY_KEPT)) {
         status = witness_kept(&witness, request, &kept, &err);
         text_append_format(&out, "%lld\n", (long long)kept);
@@ -91,7 +90,6 @@ static int run(const struct command_line *line)
     free(request);
     if (status == STATUS_OK)
         return output_text(&out);
-    text_finish(&out);
     return fail(&err);
 }
 

@@ -137,11 +137,10 @@ static void append_details(struct text *out, const json_t *row)
 
 static int show_rows(const struct command_line *line, json_t *rows, bool details)
 {
-    struct text out;
+    struct text out = TEXT_INIT;
 
     if (command_has(line, KEY_JSON))
         return output_json(rows);
-    text_init(&out);
     EACH(row, rows)
         (details ? append_details : append_row)(&out, row);
     json_decref(rows);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "harness/cli/envelope.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/log.h"
 #include "harness/core/text.h"
 
@@ -73,16 +74,14 @@ const char *command_database(const struct command_line *line)
 
 int command_interrupted(const char *format, ...)
 {
-    struct text text;
+    CLEANUP(text_finish) struct text text = TEXT_INIT;
     va_list args;
 
-    text_init(&text);
     va_start(args, format);
     text_append_formatv(&text, format, args);
     va_end(args);
     envelope_add_error(STATUS_INTERRUPTED, text.data, "");
     log_info("%s", text.data);
-    text_finish(&text);
     return ASSAY_EXIT_INTERRUPTED;
 }
 

@@ -12,6 +12,7 @@
 #include "harness/cli/judging.h"
 #include "harness/cli/output.h"
 #include "harness/cli/with_store.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/log.h"
 #include "harness/core/shell.h"
 #include "harness/core/text.h"
@@ -136,9 +137,8 @@ static error_t parse_help_key(int key, char *value, struct argp_state *state)
 /* Taken before argp reorders the arguments. */
 static char *call_text(const struct command *command, int argc, char **argv)
 {
-    struct text text;
+    struct text text = TEXT_INIT;
 
-    text_init(&text);
     text_append_format(&text, "assay %s", command->name);
     for (int i = 1; i < argc; i++) {
         text_append_char(&text, ' ');
@@ -197,15 +197,13 @@ static bool has_unknown_option(const struct command *command, int argc, char **a
 /* What argp and getopt said, which has words of the command line in it. */
 static void repeat(const char *said)
 {
-    struct text shown;
+    CLEANUP(text_finish) struct text shown = TEXT_INIT;
 
-    text_init(&shown);
     log_append_lines(&shown, said);
     if (envelope_is_open())
         log_error("%.*s", (int)strcspn(shown.data, "\n"), shown.data);
     else
         fputs(shown.data, stderr);
-    text_finish(&shown);
 }
 
 /*

@@ -222,7 +222,7 @@ static void append_left_out(struct text *out, const struct compared_arm *arm)
 static void append_arm(struct text *out, const struct view_cell *cell,
                        const struct compared_arm *arm)
 {
-    CLEANUP(text_finish) struct text worker;
+    CLEANUP(text_finish) struct text worker = TEXT_INIT;
     enum scenario scenario;
     double rate;
 
@@ -231,7 +231,6 @@ static void append_arm(struct text *out, const struct view_cell *cell,
         doc_phrase(out, " batch %lld", (long long)cell->batch.value);
     if (cell->scenario && scenario_from_text(cell->scenario, &scenario, &rate) && rate != 0)
         doc_phrase(out, " at %.15g%s", fabs(rate), rate < 0 ? " of its capacity" : " requests/s");
-    text_init(&worker);
     view_append_worker(cell, " by ", &worker);
     if (worker.length == 0 && view_is_vendor(cell))
         text_append(&worker, " by the vendor's library");
@@ -251,7 +250,7 @@ static enum status describe(const struct view_cell *cell, struct compared_arm *a
 {
     enum metric_id id = METRIC_ITERATION_TIME;
     const struct metric_value *headline = view_headline(cell, &id);
-    struct text out;
+    struct text out = TEXT_INIT;
 
     *arm = (struct compared_arm){
         .id = cell->result,
@@ -278,7 +277,6 @@ static enum status describe(const struct view_cell *cell, struct compared_arm *a
                 (struct left_out_trial){cell->trials[i].number, why};
     }
     arm->counted = arm->planned < 0 ? -1 : arm->planned - (int64_t)arm->left_out_count;
-    text_init(&out);
     append_arm(&out, cell, arm);
     *ret_words = text_steal(&out);
     return *ret_words ? STATUS_OK : error_no_memory(err);

@@ -27,9 +27,8 @@ static const char *common_note(const struct campaign_comparison *c)
 static void say_row(struct doc *doc, const struct campaign_comparison *c, size_t i, bool gated)
 {
     const struct stored_comparison *one = &c->list[i];
-    CLEANUP(text_finish) struct text decision;
+    CLEANUP(text_finish) struct text decision = TEXT_INIT;
 
-    text_init(&decision);
     doc_spaced(&decision, gate_decision_name(gate_decide(one)));
     if (gated)
         doc_add(doc, gate_decide(one) == GATE_PASSES ? "%s\t" : "{bold %s}\t", decision.data);
@@ -138,7 +137,7 @@ static bool has_several_arms(const struct campaign_comparison *c)
 static void say_family(struct doc *doc, const struct campaign_comparison *c,
                        enum compare_figure figure)
 {
-    CLEANUP(text_finish) struct text found;
+    CLEANUP(text_finish) struct text found = TEXT_INIT;
     const double confidence = 100 * c->options.confidence;
     size_t screened = 0, without = 0;
 
@@ -149,7 +148,6 @@ static void say_family(struct doc *doc, const struct campaign_comparison *c,
                 confidence, c->count);
     if (c->count <= 1 || (figure != COMPARE_TIME && figure != COMPARE_FIGURE_COUNT))
         return;
-    text_init(&found);
     for (size_t i = 0; i < c->count; i++) {
         const struct stored_comparison *one = &c->list[i];
 
@@ -185,10 +183,9 @@ static void say_gate(struct doc *doc, const struct campaign_comparison *c,
             "the candidate (b) is as fast as the baseline (a), and of servers as large a share of "
             "requests is within the limits, or it is worse",
     };
-    CLEANUP(text_finish) struct text decision;
+    CLEANUP(text_finish) struct text decision = TEXT_INIT;
     size_t passes = 0;
 
-    text_init(&decision);
     doc_spaced(&decision, gate_decision_name(campaign_comparison_decide(c)));
     for (size_t i = 0; i < c->count; i++)
         passes += gate_decide(&c->list[i]) == GATE_PASSES;
@@ -265,7 +262,7 @@ int campaign_comparison_show(const struct command_line *line, struct store *stor
     json_auto_t *object = NULL;
     struct error err = ERROR_INIT;
     enum status status = STATUS_OK;
-    struct text out;
+    CLEANUP(text_finish) struct text out = TEXT_INIT;
     struct doc doc;
 
     if (c->is_single && comparison_arms_load(store, c->list, &arms, &err) != STATUS_OK)
@@ -275,7 +272,6 @@ int campaign_comparison_show(const struct command_line *line, struct store *stor
     if (command_has(line, KEY_JSON))
         return output_json(object ? comparison_view_json(&arms, object)
                                   : campaign_comparison_json(c, gated));
-    text_init(&out);
     doc = output_doc(line, &out);
     if (c->is_single)
         comparison_view_append(&doc, c->list, &arms, explain);
@@ -284,7 +280,6 @@ int campaign_comparison_show(const struct command_line *line, struct store *stor
     if (status == STATUS_OK)
         return output_document(&doc);
     doc_finish(&doc);
-    text_finish(&out);
     return command_fail_store(&err);
 }
 

@@ -62,10 +62,9 @@ static json_t *document(json_t *data, json_t *findings, json_t *errors)
 static char *dump(json_t *json, size_t *ret_length)
 {
     char *dumped = json ? json_dumps(json, JSON_INDENT(2) | JSON_SORT_KEYS) : NULL;
-    struct text text;
+    struct text text = TEXT_INIT;
 
     json_decref(json);
-    text_init(&text);
     text_append_json(&text, dumped ? dumped : "", dumped ? strlen(dumped) : 0);
     text_append_char(&text, '\n');
     free(dumped);

@@ -16,10 +16,8 @@ void gate_report_markdown(struct text *out, const struct campaign_comparison *co
 static void append_message(struct text *out, const struct stored_comparison *comparison)
 {
     const char *reason = comparability_why_no_evidence(comparison->judgement);
-    CLEANUP(text_finish) struct text words, plain;
+    CLEANUP(text_finish) struct text words = TEXT_INIT, plain = TEXT_INIT;
 
-    text_init(&words);
-    text_init(&plain);
     doc_spaced(&words, gate_decision_name(gate_decide(comparison)));
     doc_phrase(&words, comparison->figure == COMPARE_TIME ? ": time b/a " : ": ");
     comparison_number_words(&words, comparison);

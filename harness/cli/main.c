@@ -14,9 +14,8 @@
 
 static int print(void (*append)(struct text *))
 {
-    struct text text;
+    struct text text = TEXT_INIT;
 
-    text_init(&text);
     append(&text);
     return output_text(&text);
 }

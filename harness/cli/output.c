@@ -8,6 +8,7 @@
 
 #include "harness/cli/command.h"
 #include "harness/cli/envelope.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/log.h"
 #include "reports/terminal.h"
 
@@ -33,15 +34,13 @@ enum status output_row(json_t *row, struct error *err)
 
 bool output_page(const struct text *text)
 {
-    struct text shown;
+    CLEANUP(text_finish) struct text shown = TEXT_INIT;
     bool ok;
 
-    text_init(&shown);
     text_append_shown(&shown, text->data, text->length, output_colour());
     ok = text_ok(text) && text_ok(&shown);
     if (ok)
         fwrite(shown.data, 1, shown.length, stdout);
-    text_finish(&shown);
     return ok;
 }
 
@@ -144,9 +143,8 @@ void output_append_lines(struct text *out, const char *string)
 
 int output_lines(struct text *text)
 {
-    struct text wrapped;
+    struct text wrapped = TEXT_INIT;
 
-    text_init(&wrapped);
     if (text_ok(text))
         output_append_lines(&wrapped, text->data);
     else
@@ -169,12 +167,11 @@ int output_document(struct doc *doc)
 int output_shown(const struct command_line *line, const json_t *object,
                  void (*write)(struct doc *doc, const json_t *object))
 {
-    struct text out;
+    struct text out = TEXT_INIT;
     struct doc doc;
 
     if (command_has(line, KEY_JSON))
         return output_json(json_incref((json_t *)(uintptr_t)object));
-    text_init(&out);
     doc = output_doc(line, &out);
     write(&doc, object);
     return output_document(&doc);

@@ -59,9 +59,8 @@ static void append_rate(struct text *out, const json_t *row, double precision, d
 static int show(const json_t *made)
 {
     const char *name = json_string_value(json_object_get(made, "workload"));
-    struct text out;
+    struct text out = TEXT_INIT;
 
-    text_init(&out);
     text_append(&out, "Load of ");
     text_append_printable(&out, name ? name : "?", strlen(name ? name : "?"));
     text_append_format(&out, ", which serves %.6g requests/s offline, in %lld trials\n",

@@ -42,7 +42,7 @@ enum status results_view_json(struct store *store, int64_t campaign, json_t **re
 int results_view_table(struct store *store, int64_t campaign, struct error *err)
 {
     struct view view;
-    struct text out;
+    struct text out = TEXT_INIT;
     int64_t *cells = NULL;
     size_t count = 0;
     enum status status = view_find_cells(store, campaign, &cells, &count, err);
@@ -52,7 +52,6 @@ int results_view_table(struct store *store, int64_t campaign, struct error *err)
     free(cells);
     if (status != STATUS_OK)
         return command_fail(err);
-    text_init(&out);
     report_terminal_table(&out, &view, output_columns(), output_colour());
     view_finish(&view);
     return output_text(&out);

@@ -65,7 +65,7 @@ int run_plan_show(const struct command_line *line, struct campaign *campaign, co
     struct ledger_checkpoint head;
     struct error err = ERROR_INIT;
     char root[DIGEST_HEX_SIZE];
-    struct text out;
+    struct text out = TEXT_INIT;
     char *note = NULL;
     int result;
 
@@ -77,7 +77,6 @@ int run_plan_show(const struct command_line *line, struct campaign *campaign, co
         free(note);
         return result;
     }
-    text_init(&out);
     text_append_format(&out,
                        "Campaign %.8s is planned; nothing was run. Its head is checkpoint %lld:\n\n"
                        "%s\n"

@@ -7,11 +7,11 @@
 #include "harness/core/shortage.h"
 
 /* What `data` points at while nothing is allocated; never written to. */
-static char empty[1] = "";
+char text_empty[1] = "";
 
 void text_init(struct text *text)
 {
-    *text = (struct text){.data = empty};
+    *text = (struct text)TEXT_INIT;
 }
 
 void text_finish(struct text *text)

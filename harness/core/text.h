@@ -19,6 +19,12 @@ struct text {
     bool failed;
 };
 
+/* Of an empty one, where it is declared. */
+#define TEXT_INIT                                                                                  \
+    {                                                                                              \
+        .data = text_empty                                                                         \
+    }
+extern char text_empty[1];
 void text_init(struct text *text);
 void text_finish(struct text *text);
 void text_clear(struct text *text);

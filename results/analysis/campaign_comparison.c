@@ -70,12 +70,11 @@ static bool is_served(const json_t *row)
 
 static char *name_of(const json_t *row, enum compare_figure figure)
 {
-    struct text name;
+    struct text name = TEXT_INIT;
     double rate;
     const char *workload = member_string(row, "workload");
     const char *precision = member_string(row, "precision");
 
-    text_init(&name);
     text_append_printable(&name, workload ? workload : "?", workload ? strlen(workload) : 1);
     text_append_format(&name, " %s", precision ? precision : "?");
     text_append_format(&name, " batch %lld",

@@ -101,14 +101,12 @@ static json_t *differences(const json_t *a, const json_t *b)
         return json_null();
     list = json_array();
     EACH(factor, json_object_get(judgement, "factors")) {
-        struct text labels;
+        CLEANUP(text_finish) struct text labels = TEXT_INIT;
 
-        text_init(&labels);
         json_array_append_new(
             list, comparability_append_labels(&labels, factor) && text_ok(&labels)
                       ? json_sprintf("%s: %s", member_text(factor, "factor"), labels.data)
                       : json_string(member_text(factor, "factor")));
-        text_finish(&labels);
     }
     json_decref(judgement);
     return list;

@@ -100,13 +100,11 @@ enum likeness judged_likeness(const char *stored, size_t length, const json_t *a
              judged_close(parsed, again))
         likeness = LIKENESS_SAME_NUMBERS;
     if (likeness == LIKENESS_DIFFERENT) {
-        struct text name;
+        CLEANUP(text_finish) struct text name = TEXT_INIT;
 
-        text_init(&name);
         name_difference(&name, parsed, again);
         error_set(why, STATUS_CORRUPT, "it differs in %s",
                   text_ok(&name) && name.length > 0 ? name.data : "its form");
-        text_finish(&name);
     }
     json_decref(parsed);
     free(bytes);

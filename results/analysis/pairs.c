@@ -112,9 +112,8 @@ static void append_reason(struct text *out, const struct arm *arm)
 static enum status join(const struct arm *arms, size_t count, struct pairs *pairs,
                         struct error *err)
 {
-    struct text dropped;
+    struct text dropped = TEXT_INIT;
 
-    text_init(&dropped);
     pairs->planned = count / 2;
     pairs->a = calloc(pairs->planned + 1, sizeof(double));
     pairs->b = calloc(pairs->planned + 1, sizeof(double));

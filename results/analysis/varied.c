@@ -96,7 +96,7 @@ static enum status vary_changes(json_t *varied, const struct arm arms[2], struct
                                            "choice.*",         NULL};
     json_t *names = json_array();
     bool failed = !names;
-    struct text together;
+    struct text together = TEXT_INIT;
     size_t i;
 
     for (size_t k = 0; k < 2; k++) {
@@ -119,7 +119,6 @@ static enum status vary_changes(json_t *varied, const struct arm arms[2], struct
             free(pattern);
         }
     }
-    text_init(&together);
     text_append(&together, json_array_size(names) > 1 ? "variables" : "variable");
     EACH(name, names)
         text_append_format(&together, "%s %s", name_at ? "," : "", json_string_value(name));
@@ -227,7 +226,7 @@ static bool has_other_difference(const json_t *fields)
 enum status varied_without_effect(const json_t *varied, const json_t *judgement, char **ret,
                                   struct error *err)
 {
-    struct text names;
+    struct text names = TEXT_INIT;
     const char *pattern;
     json_t *factor;
     size_t count = 0;
@@ -236,7 +235,6 @@ enum status varied_without_effect(const json_t *varied, const json_t *judgement,
     *ret = NULL;
     if (has_other_difference(json_object_get(judgement, "fields")))
         return STATUS_OK;
-    text_init(&names);
     json_object_foreach((json_t *)(uintptr_t)varied, pattern, factor)
     {
         if (strncmp(pattern, "variable.", 9) != 0)

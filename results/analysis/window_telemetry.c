@@ -135,7 +135,7 @@ static void mask_event(const struct events *events, const json_t *described,
 {
     const json_t *bits = json_object_get(described, "bits");
     size_t moments = 0, set = 0;
-    struct text names;
+    CLEANUP(text_finish) struct text names = TEXT_INIT;
     int64_t seen = 0;
 
     for (size_t i = 0; i < series->count; i++) {
@@ -157,7 +157,6 @@ static void mask_event(const struct events *events, const json_t *described,
     }
     if (set == 0)
         return;
-    text_init(&names);
     for (size_t bit = 0; bit < 63; bit++)
         if (seen >> bit & 1) {
             const char *name = json_string_value(json_array_get(bits, bit));
@@ -165,7 +164,6 @@ static void mask_event(const struct events *events, const json_t *described,
             text_append_format(&names, "%s%s", names.length ? ", " : "", name ? name : "not named");
         }
     found(events, FINDING_DEVICE_THROTTLED, names.data, (double[]){(double)set / (double)moments});
-    text_finish(&names);
 }
 
 static void clock_event(const struct events *events, const char *name,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/text.h"
 #include "results/formats/import.h"
 
@@ -49,7 +50,7 @@ const char *claim_text_about(const json_t *object, const char *name)
 void claim_declare(struct store_claim *claim, const char *program, const char *name,
                    const char *value, const char *field)
 {
-    struct text reason;
+    CLEANUP(text_finish) struct text reason = TEXT_INIT;
 
     if (value) {
         struct reading *reading;
@@ -60,10 +61,8 @@ void claim_declare(struct store_claim *claim, const char *program, const char *n
             reading->status = READING_DECLARED;
         return;
     }
-    text_init(&reason);
     text_append_format(&reason, "the file has no %s", field);
     reading_add_missing(&claim->readings, name, READING_UNAVAILABLE, program, reason.data);
-    text_finish(&reason);
 }
 
 void claim_lack(struct store_claim *claim, const char *program, const char *name,

@@ -59,19 +59,17 @@ static bool is_harmless(const char *text, size_t length)
 
 static void write_text(FILE *file, const char *text, size_t length)
 {
-    struct text shown;
+    CLEANUP(text_finish) struct text shown = TEXT_INIT;
 
     if (is_harmless(text, length)) {
         csv_fwrite(file, text, length);
         return;
     }
-    text_init(&shown);
     if (length > 0 && *text && strchr("=+-@", *text))
         text_append_char(&shown, '\'');
     text_append_printable(&shown, text, length);
     if (text_ok(&shown))
         csv_fwrite(file, shown.data, shown.length);
-    text_finish(&shown);
 }
 
 static void write_json(FILE *file, const json_t *value)

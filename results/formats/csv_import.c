@@ -31,9 +31,8 @@ struct import {
 static enum status refuse(const struct import *import, uint64_t line, struct error *err,
                           const char *what, const char *field)
 {
-    CLEANUP(text_finish) struct text shown;
+    CLEANUP(text_finish) struct text shown = TEXT_INIT;
 
-    text_init(&shown);
     text_append_printable(&shown, field, strlen(field) < 60 ? strlen(field) : 60);
     return error_set_at(err, STATUS_INVALID, import->origin, line, "\"%s\": %s",
                         text_ok(&shown) ? shown.data : "", what);
@@ -155,7 +154,7 @@ static enum status find_column(const struct import *import, const char *const *c
                                size_t count, const char *name, const char *usual, bool required,
                                int *ret, struct error *err)
 {
-    struct text list;
+    CLEANUP(text_finish) struct text list = TEXT_INIT;
 
     *ret = -1;
     for (size_t i = 0; i < count; i++) {
@@ -169,7 +168,6 @@ static enum status find_column(const struct import *import, const char *const *c
     }
     if (*ret >= 0 || (!name && !required))
         return STATUS_OK;
-    text_init(&list);
     for (size_t i = 0; i < count; i++) {
         text_append(&list, i ? ", " : "");
         text_append_printable(&list, columns[i], strlen(columns[i]));
@@ -177,7 +175,6 @@ static enum status find_column(const struct import *import, const char *const *c
     error_set(err, STATUS_INVALID,
               "%s:1: there is no column %s; there are: %s (--column names that of the samples)",
               import->origin, name ? name : usual, text_ok(&list) ? list.data : "");
-    text_finish(&list);
     return STATUS_INVALID;
 }
 
@@ -263,12 +260,11 @@ enum status csv_import_samples(FILE *file, const char *origin, const struct csv_
 {
     static const struct csv_columns usual = {0};
     struct csv_samples samples = {0};
-    CLEANUP(text_finish) struct text shown;
+    CLEANUP(text_finish) struct text shown = TEXT_INIT;
     struct import import = {
         .origin = origin, .samples = &samples, .columns = columns ? columns : &usual};
     enum status status;
 
-    text_init(&shown);
     text_append_printable(&shown, origin, strlen(origin));
     if (!text_ok(&shown))
         return error_no_memory(err);

@@ -10,9 +10,8 @@
 
 char *dsse_pae(const char *type, const void *payload, size_t length, size_t *ret_length)
 {
-    struct text text;
+    struct text text = TEXT_INIT;
 
-    text_init(&text);
     text_append_format(&text, "DSSEv1 %zu %s %zu ", strlen(type), type, length);
     text_append_bytes(&text, payload, length);
     *ret_length = text.length;

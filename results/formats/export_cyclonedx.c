@@ -128,7 +128,7 @@ static char *package_url(const json_t *file, const char *system)
     const char *version = member_string(file, "package_version");
     const char *namespace = package_namespace(member_string(file, "manager"), system);
     const char *colon = package ? strchr(package, ':') : NULL;
-    struct text url;
+    struct text url = TEXT_INIT;
     char *name;
 
     if (!package || !*package || !namespace)
@@ -136,7 +136,6 @@ static char *package_url(const json_t *file, const char *system)
     name = colon ? strndup(package, (size_t)(colon - package)) : strdup(package);
     if (!name)
         return NULL;
-    text_init(&url);
     text_append_format(&url, "pkg:%s/", namespace);
     append_encoded(&url, name);
     free(name);
@@ -280,10 +279,9 @@ static void add_system(struct bom *bom, const json_t *record)
 /* Version 8 of RFC 9562: bits of our own choice, here of a SHA-256. */
 static void serial_number(const char *urn, const json_t *references, char ret[46])
 {
-    struct text all;
+    struct text all = TEXT_INIT;
     struct digest digest;
 
-    text_init(&all);
     text_append_format(&all, "cyclonedx %s\n", urn);
     EACH(reference, references)
         text_append_format(&all, "%s\n", json_string_value(reference));

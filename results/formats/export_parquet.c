@@ -33,9 +33,8 @@ static const char *const ends[] = {"", "_lo", "_hi"}, *const members[] = {"value
 static char *statement(void)
 {
     const struct member *column;
-    struct text sql;
+    struct text sql = TEXT_INIT;
 
-    text_init(&sql);
     text_append(&sql, "COPY (SELECT * FROM read_json('/dev/stdin', format='newline_delimited', "
                       "columns={");
     for (size_t i = 0; (column = csv_export_column(i)); i++)
@@ -52,10 +51,9 @@ static json_t *flat(const json_t *row)
 {
     json_t *codes = findings_codes(json_object_get(row, "findings")), *ret = json_object();
     const struct member *column;
-    struct text all;
+    CLEANUP(text_finish) struct text all = TEXT_INIT;
     size_t i;
 
-    text_init(&all);
     for (i = 0; (column = csv_export_column(i)); i++)
         json_object_set(ret, column->name, json_object_get(row, column->name));
     for (i = 0; i < METRIC_COUNT; i++)
@@ -75,7 +73,6 @@ static json_t *flat(const json_t *row)
         json_decref(ret);
         ret = NULL;
     }
-    text_finish(&all);
     json_decref(codes);
     return ret;
 }

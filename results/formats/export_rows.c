@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/core/canonical.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "results/formats/export.h"
@@ -18,18 +19,16 @@ enum status export_check(FILE *file, struct error *err)
 enum status export_put_json(json_t *json, size_t flags, FILE *file, struct error *err)
 {
     char *dumped = json ? json_dumps(json, flags | JSON_ENCODE_ANY) : NULL;
-    struct text text;
+    CLEANUP(text_finish) struct text text = TEXT_INIT;
     bool ok;
 
     json_decref(json);
-    text_init(&text);
     text_append_json(&text, dumped ? dumped : "", dumped ? strlen(dumped) : 0);
     text_append_char(&text, '\n');
     ok = dumped && text_ok(&text);
     free(dumped);
     if (ok)
         fwrite(text.data, 1, text.length, file);
-    text_finish(&text);
     return ok ? export_check(file, err) : error_no_memory(err);
 }
 
@@ -85,9 +84,8 @@ char *export_result_urn(const json_t *record)
 
 static char *printable(const char *string, size_t length)
 {
-    struct text text;
+    struct text text = TEXT_INIT;
 
-    text_init(&text);
     text_append_printable(&text, string, length);
     return text_steal(&text);
 }

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/text.h"
 
 #define FORMATS_MAX 32
@@ -10,17 +11,15 @@ static enum status unknown(const char *name, const char *const *names, size_t co
                            struct error *err)
 {
     const char *nearest = text_nearest(name, names, count);
-    struct text all;
+    CLEANUP(text_finish) struct text all = TEXT_INIT;
 
     if (nearest)
         return error_set(err, STATUS_INVALID, "there is no format \"%s\"; did you mean \"%s\"?",
                          name, nearest);
-    text_init(&all);
     for (size_t i = 0; i < count; i++)
         text_append_format(&all, "%s%s", i ? ", " : "", names[i]);
     error_set(err, STATUS_INVALID, "there is no format \"%s\"; there are %s", name,
               text_ok(&all) ? all.data : "others");
-    text_finish(&all);
     return STATUS_INVALID;
 }
 

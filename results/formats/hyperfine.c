@@ -27,9 +27,8 @@ static char *with_parameters(const json_t *result, const char *command)
     const json_t *single = json_object_get(result, "parameter"), *value;
     json_t *many = json_object_get(result, "parameters");
     const char *name, *before = " (";
-    struct text text;
+    struct text text = TEXT_INIT;
 
-    text_init(&text);
     text_append(&text, command);
     json_object_foreach(many, name, value)
     {

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/file.h"
 #include "harness/core/file_form.h"
 #include "harness/core/member.h"
@@ -337,7 +338,7 @@ static enum status recognise(const char *path, const struct import_format **ret,
 {
     char head[IMPORT_HEAD_SIZE];
     const char *remedy;
-    struct text all;
+    CLEANUP(text_finish) struct text all = TEXT_INIT;
     size_t length = 0;
     ssize_t got = 1;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -362,12 +363,10 @@ static enum status recognise(const char *path, const struct import_format **ret,
     remedy = remedy_of(head, length);
     if (remedy)
         return error_set(err, STATUS_INVALID, "%s: %s", path, remedy);
-    text_init(&all);
     for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
         text_append_format(&all, "%s%s", i ? ", " : "", formats[i].name);
     error_set(err, STATUS_INVALID, "%s: is of no known format (%s); --format names one", path,
               all.data);
-    text_finish(&all);
     return STATUS_INVALID;
 }
 

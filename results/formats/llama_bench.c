@@ -187,9 +187,8 @@ static const char *description_of(const struct extent *extent)
 
 static bool name_workload(struct store_claim *claim, const struct extent *extent, const char *model)
 {
-    struct text name;
+    struct text name = TEXT_INIT;
 
-    text_init(&name);
     text_append(&name, "llama-bench:");
     if (extent->prompt)
         text_append_format(&name, "pp%lld", (long long)extent->prompt);

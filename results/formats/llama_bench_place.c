@@ -250,9 +250,8 @@ static bool choose(const json_t *fields, int gpu_backends, struct gpus *gpus)
 
 static char *join(const struct gpus *gpus)
 {
-    struct text text;
+    struct text text = TEXT_INIT;
 
-    text_init(&text);
     for (size_t i = 0; i < gpus->count; i++)
         text_append_format(&text, "%s%.*s", i ? ", " : "", (int)gpus->names.lengths[gpus->used[i]],
                            gpus->names.items[gpus->used[i]]);

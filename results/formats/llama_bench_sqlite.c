@@ -38,9 +38,8 @@ static enum status failed(sqlite3 *db, const char *path, struct error *err)
 /* The URI of a file that no one writes to; heap. */
 static char *uri_of(const char *path)
 {
-    struct text uri;
+    struct text uri = TEXT_INIT;
 
-    text_init(&uri);
     text_append(&uri, *path == '/' ? "file://" : "file:");
     for (const char *c = path; *c; c++) {
         if (strchr("?#%", *c))

@@ -96,13 +96,12 @@ static enum status read_test(const char *key, const json_t *about, const char *w
 /* "Processor: X, Graphics: Y"; NULL for none. Heap. */
 static char *join_parts(json_t *parts)
 {
-    struct text text;
+    struct text text = TEXT_INIT;
     const char *name;
     json_t *value;
 
     if (json_object_size(parts) == 0)
         return NULL;
-    text_init(&text);
     json_object_foreach(parts, name, value)
     {
         if (json_is_string(value))
@@ -126,10 +125,9 @@ static void declare_raw(struct store_claim *claim, const json_t *fields, const c
 {
     const json_t *list = json_object_get(fields, "raw_values");
     const char *joined = json_string_value(json_object_get(fields, "all_results"));
-    struct text text;
+    CLEANUP(text_finish) struct text text = TEXT_INIT;
     size_t count = 0;
 
-    text_init(&text);
     EACH(value, list) {
         char *shown = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(10));
 
@@ -147,7 +145,6 @@ static void declare_raw(struct store_claim *claim, const json_t *fields, const c
     text_append_format(&text, " %s", scale);
     claim_declare(claim, phoronix.name, "import.raw_values", count ? text.data : NULL,
                   list ? "raw_values" : "all_results");
-    text_finish(&text);
     reading_add_integer(&claim->readings, "import.repetitions", (int64_t)count, NULL,
                         list ? "raw_values" : "all_results");
 }

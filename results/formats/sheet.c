@@ -19,9 +19,8 @@ struct sheet {
 enum status sheet_refuse(const char *origin, uint64_t line, const char *column, const char *field,
                          const char *what, struct error *err)
 {
-    CLEANUP(text_finish) struct text shown;
+    CLEANUP(text_finish) struct text shown = TEXT_INIT;
 
-    text_init(&shown);
     text_append_printable(&shown, field, strlen(field) < 60 ? strlen(field) : 60);
     return error_set_at(err, STATUS_INVALID, origin, line, "%s \"%s\": %s", column,
                         text_ok(&shown) ? shown.data : "", what);

@@ -252,11 +252,10 @@ static bool reads_as(struct record_span span, const char *name, struct digest *r
 static bool visit_member(struct scan *scan, struct record_span value)
 {
     struct digest commitment;
-    struct text path;
+    struct text path = TEXT_INIT;
 
     if (!scan->visitor->member || !is_committed(scan))
         return true;
-    text_init(&path);
     append_path(scan, &path);
     if (!text_ok(&path))
         scan->status = error_no_memory(scan->err);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/shell.h"
 #include "harness/core/text.h"
 #include "results/record/record.h"
@@ -200,17 +201,15 @@ static void count_difference(void *context, const struct schema_difference *diff
         [SCHEMA_FOREIGN] = "does not belong there",
     };
     struct tally *tally = context;
-    struct text name;
+    CLEANUP(text_finish) struct text name = TEXT_INIT;
 
     if (tally->count++ > 0)
         return;
-    text_init(&name);
     text_append_printable(&name, difference->type, strnlen(difference->type, NAME_MAX_SHOWN));
     text_append_char(&name, ' ');
     text_append_printable(&name, difference->name, strnlen(difference->name, NAME_MAX_SHOWN));
     snprintf(tally->first, sizeof(tally->first), "%.*s %s", 2 * NAME_MAX_SHOWN,
              text_ok(&name) ? name.data : "object", says[difference->fault]);
-    text_finish(&name);
 }
 
 static enum status failed(sqlite3 *db, const char *path, struct error *err)

@@ -25,13 +25,12 @@ enum status store_install_triggers(sqlite3 *db, struct error *err)
         const char *suffix, *event, *end;
     } kinds[] = {{"no_update", "UPDATE", "changed"}, {"no_delete", "DELETE", "deleted"}};
     sqlite3_stmt *tables = NULL;
-    struct text sql;
+    struct text sql = TEXT_INIT;
     int rc = sqlite3_prepare_v2(db,
                                 "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT"
                                 " LIKE 'sqlite!_%' ESCAPE '!' ORDER BY rowid",
                                 -1, &tables, NULL);
 
-    text_init(&sql);
     while (rc == SQLITE_OK && sqlite3_step(tables) == SQLITE_ROW) {
         const char *table = (const char *)sqlite3_column_text(tables, 0);
         /* What was withheld may come later, in another bundle. */

@@ -114,9 +114,8 @@ enum status store_check_pending(const char *path, struct error *err)
 
 char *store_uri(const char *path, const char *query)
 {
-    struct text name;
+    struct text name = TEXT_INIT;
 
-    text_init(&name);
     text_append(&name, *path == '/' ? "file://" : "file:");
     for (const char *c = path; *c; c++) {
         if (strchr("?#%", *c))

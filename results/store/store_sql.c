@@ -188,9 +188,8 @@ void statement_null(struct statement *statement)
 
 char *store_clean_text(const char *value)
 {
-    struct text text;
+    struct text text = TEXT_INIT;
 
-    text_init(&text);
     if (text_is_utf8(value, strlen(value)))
         text_append(&text, value);
     else
