@@ -114,15 +114,12 @@ static void append_dots(struct text *out, const struct chart_series *series, con
 static bool append_envelope(struct text *out, const struct chart_series *series, size_t buckets,
                             const struct scale *x, const struct scale *y)
 {
-    struct reduce_bucket *bucket = malloc(buckets * sizeof(*bucket));
-    int64_t *scratch = malloc((series->count / buckets + 2) * sizeof(*scratch));
+    AUTO_FREE struct reduce_bucket *bucket = malloc(buckets * sizeof(*bucket));
+    AUTO_FREE int64_t *scratch = malloc((series->count / buckets + 2) * sizeof(*scratch));
     size_t count;
 
-    if (!bucket || !scratch) {
-        free(bucket);
-        free(scratch);
+    if (!bucket || !scratch)
         return false;
-    }
     count = reduce_envelope(series->sample_ns, series->count, buckets, bucket, scratch);
     text_append(out, "<path class=\"band\" d=\"");
     for (size_t i = 0; i < count; ++i) {
@@ -140,8 +137,6 @@ static bool append_envelope(struct text *out, const struct chart_series *series,
                      scale_map(y, (double)bucket[i].median / series->iterations));
     }
     text_append(out, "\"/>");
-    free(bucket);
-    free(scratch);
     return true;
 }
 

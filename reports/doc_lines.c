@@ -104,11 +104,10 @@ static void measure(const char *rows, size_t widths[DOC_COLUMNS])
     for (size_t length; *rows; rows += length + 1) {
         length = strcspn(rows, "\t\n");
         if (rows[length] == '\t') {
-            char *cell = strndup(rows, length);
+            AUTO_FREE char *cell = strndup(rows, length);
             const size_t width = cell ? text_columns(cell) : length;
 
             widths[column] = width > widths[column] ? width : widths[column];
-            free(cell);
         }
         column = rows[length] == '\t' ? column + 1 : 0;
     }

@@ -322,7 +322,7 @@ enum status report_html(struct store *store, const int64_t *cells, size_t count,
 enum status report_html_text(struct store *store, const int64_t *cells, size_t count,
                              struct text *ret, struct error *err)
 {
-    char *data = NULL;
+    AUTO_FREE char *data = NULL;
     size_t length = 0;
     FILE *stream = open_memstream(&data, &length);
     enum status status;
@@ -336,7 +336,6 @@ enum status report_html_text(struct store *store, const int64_t *cells, size_t c
         text_append_bytes(ret, data, length);
     if (status == STATUS_OK && !text_ok(ret))
         status = error_no_memory(err);
-    free(data);
     return status;
 }
 

@@ -52,7 +52,7 @@ static void append_distribution(struct text *out, const struct view_cell *cell,
                                 const struct html_loaded *loaded, size_t count, int64_t *scratch,
                                 const struct number_unit *unit)
 {
-    struct chart_series *parts = calloc(count ? count : 1, sizeof(*parts));
+    AUTO_FREE struct chart_series *parts = calloc(count ? count : 1, sizeof(*parts));
     struct reduce_histogram histogram;
     struct chart_mark marks[METRIC_COUNT];
     const struct metric_value *mean = view_metric(cell, METRIC_ITERATION_TIME);
@@ -71,7 +71,6 @@ static void append_distribution(struct text *out, const struct view_cell *cell,
         total += parts[used - 1].count;
     }
     if (used == 0 || !chart_body_of(parts, used, scratch, &range)) {
-        free(parts);
         return;
     }
     reduce_histogram_init(&histogram, range.lo, range.hi,
@@ -100,13 +99,13 @@ static void append_distribution(struct text *out, const struct view_cell *cell,
     text_append(out, "<figure>");
     chart_distribution(out, id.data, heading, &distribution, unit);
     text_append(out, "</figure>\n");
-    free(parts);
 }
 
 static void append_trials(struct text *out, const struct view_cell *cell,
                           const struct html_loaded *loaded, const struct number_unit *unit)
 {
-    struct chart_trial *trials = calloc(cell->trial_count ? cell->trial_count : 1, sizeof(*trials));
+    AUTO_FREE struct chart_trial *trials =
+        calloc(cell->trial_count ? cell->trial_count : 1, sizeof(*trials));
     char(*labels)[40] = calloc(cell->trial_count ? cell->trial_count : 1, sizeof(*labels));
     const struct metric_value *mean = view_metric(cell, METRIC_ITERATION_TIME);
     char heading[HTML_HEADING_SIZE];
@@ -140,7 +139,6 @@ static void append_trials(struct text *out, const struct view_cell *cell,
     } else {
         out->failed = true;
     }
-    free(trials);
     free(labels);
 }
 

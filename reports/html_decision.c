@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "reports/decision_document.h"
 #include "reports/decision_words.h"
@@ -70,7 +71,8 @@ static void draw_plane(struct text *out, const json_t *body, const char *id, siz
                              unit_y = decision_figure_unit(body, y);
     struct plot_point points[OPTIONS_MAX];
     struct plot_curve curves[LOOKS];
-    char *title_x = name_of(body, x, unit_x.name), *title_y = name_of(body, y, unit_y.name);
+    AUTO_FREE char *title_x = name_of(body, x, unit_x.name),
+                   *title_y = name_of(body, y, unit_y.name);
     struct plot_xy plot = {.heading = "The options",
                            .description = "A mark per option with its intervals both ways; a line "
                                           "joins those that no other dominates.",
@@ -111,8 +113,6 @@ static void draw_plane(struct text *out, const json_t *body, const char *id, siz
     }
     plot_xy(out, id, &plot);
     out->failed |= !title_x || !title_y;
-    free(title_x);
-    free(title_y);
 }
 
 /* Of one objective: the options below each other. */

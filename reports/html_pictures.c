@@ -228,7 +228,7 @@ static int by_batch(const void *a, const void *b)
 static void append_over_batch(struct text *out, const struct family *family, enum metric_id id,
                               const char *heading, const char *svg_id)
 {
-    struct plot_point *points = calloc(FAMILY_MAX, sizeof(*points));
+    AUTO_FREE struct plot_point *points = calloc(FAMILY_MAX, sizeof(*points));
     struct plot_curve curves[CHART_SLOTS];
     double ticks[FAMILY_MAX];
     struct metric_value largest = {.value = 0};
@@ -292,7 +292,6 @@ static void append_over_batch(struct text *out, const struct family *family, enu
         plot_xy(out, svg_id, &plot);
         text_append(out, "</figure>\n");
     }
-    free(points);
 }
 
 static void append_batches(struct text *out, const struct family *family, size_t number)
@@ -419,7 +418,7 @@ static void draw_roofs(struct text *out, const struct family *family, const stru
 
 static void append_roofline(struct text *out, const struct family *family, size_t number)
 {
-    struct roofs *roofs = calloc(1, sizeof(*roofs));
+    AUTO_FREE struct roofs *roofs = calloc(1, sizeof(*roofs));
     const char *op_unit = "FLOP/s";
     double ops = 0;
 
@@ -456,7 +455,6 @@ static void append_roofline(struct text *out, const struct family *family, size_
         draw_roofs(out, family, roofs, ops, op_unit, number);
     for (size_t i = 0; i < roofs->used; ++i)
         free(roofs->names[i]);
-    free(roofs);
 }
 
 /* ---- all of them ---- */
@@ -483,7 +481,7 @@ static void append_pictures(struct text *out, enum picture picture, const struct
 {
     static void (*const draw[])(struct text *, const struct family *,
                                 size_t) = {append_precisions, append_batches, append_roofline};
-    bool *done = calloc(view->cell_count + 1, sizeof(*done));
+    AUTO_FREE bool *done = calloc(view->cell_count + 1, sizeof(*done));
     size_t number = 0;
 
     out->failed = out->failed || !done;
@@ -501,7 +499,6 @@ static void append_pictures(struct text *out, enum picture picture, const struct
         if (family.count > 1)
             draw[picture](out, &family, ++number);
     }
-    free(done);
 }
 
 void html_pictures(struct text *out, const struct view *view, const struct html_error *errors)

@@ -368,7 +368,7 @@ static void append_latency(struct text *out, struct server *s, size_t number)
 
 void html_serving_pictures(struct text *out, const struct view *view)
 {
-    struct server *s = calloc(1, sizeof(*s));
+    AUTO_FREE struct server *s = calloc(1, sizeof(*s));
     size_t number = 0;
 
     out->failed = out->failed || !s;
@@ -395,5 +395,4 @@ void html_serving_pictures(struct text *out, const struct view *view)
         }
         text_append(out, ".</small></p></section>\n");
     }
-    free(s);
 }

@@ -18,7 +18,7 @@ static bool series_mean(struct store *store, const struct view_cell *cell,
     double sum = 0, wall = 0, weight = 0;
 
     for (size_t i = 0; i < cell->trial_count; ++i) {
-        int64_t *values = NULL;
+        AUTO_FREE int64_t *values = NULL;
         size_t count = 0;
 
         if (!loaded[i].used ||
@@ -31,7 +31,6 @@ static bool series_mean(struct store *store, const struct view_cell *cell,
             wall += (double)loaded[i].wall[k] / loaded[i].series.iterations;
             ++weight;
         }
-        free(values);
     }
     if (!(weight > 0))
         return false;

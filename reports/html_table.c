@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "reports/escape.h"
 #include "reports/remarks.h"
 #include "reports/serving_table.h"
@@ -140,7 +141,7 @@ static void append_interval_heading(struct text *out, const struct view *view)
 void html_results(struct doc *doc, const struct view *view)
 {
     struct text *out = doc->out;
-    bool *done = calloc(view->cell_count ? view->cell_count : 1, sizeof(*done));
+    AUTO_FREE bool *done = calloc(view->cell_count ? view->cell_count : 1, sizeof(*done));
     const bool has_ratio = view_any_metric(view, METRIC_REFERENCE_RATIO);
     struct remarks remarks;
 
@@ -194,5 +195,4 @@ void html_results(struct doc *doc, const struct view *view)
     }
     out->failed = out->failed || remarks.failed;
     remarks_finish(&remarks);
-    free(done);
 }

@@ -83,7 +83,7 @@ static struct chart_strip *add(struct strips *strips, size_t count, const char *
 static void add_gauge(struct strips *strips, struct store *store, int64_t trial, const char *part,
                       const char *name, const char *unit, double factor)
 {
-    int64_t *times = NULL, *values = NULL;
+    AUTO_FREE int64_t *times = NULL, *values = NULL;
     size_t count = 0;
     struct chart_strip *strip;
     char label[80];
@@ -101,15 +101,13 @@ static void add_gauge(struct strips *strips, struct store *store, int64_t trial,
         ((double *)strip->s)[i] = (double)times[i] / 1e9;
         ((double *)strip->values)[i] = values[i] == MISSING ? NAN : (double)values[i] / factor;
     }
-    free(times);
-    free(values);
 }
 
 /* A counter's growth per second, minus that of another (NULL: none), between moments. */
 static void add_rate(struct strips *strips, struct store *store, int64_t trial, const char *name,
                      const char *less, double factor, const char *unit, const char *label)
 {
-    int64_t *times = NULL, *values = NULL, *other_times = NULL, *others = NULL;
+    AUTO_FREE int64_t *times = NULL, *values = NULL, *other_times = NULL, *others = NULL;
     size_t count = 0, other_count = 0;
     struct chart_strip *strip;
 
@@ -119,10 +117,6 @@ static void add_rate(struct strips *strips, struct store *store, int64_t trial, 
     if (less && (store_load_telemetry(store, trial, "host", less, MISSING, &other_times, &others,
                                       &other_count, NULL) != STATUS_OK ||
                  other_count != count)) {
-        free(other_times);
-        free(others);
-        free(times);
-        free(values);
         return;
     }
     strip = count > 1 ? add(strips, count - 1, unit, label) : NULL;
@@ -137,10 +131,6 @@ static void add_rate(struct strips *strips, struct store *store, int64_t trial, 
         ((double *)strip->s)[i - 1] = (double)times[i] / 1e9;
         ((double *)strip->values)[i - 1] = grown < 0 ? (less ? 0 : NAN) : grown / factor / s;
     }
-    free(other_times);
-    free(others);
-    free(times);
-    free(values);
 }
 
 static void add_part(struct strips *strips, struct store *store, int64_t trial, const json_t *part)

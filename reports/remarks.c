@@ -78,7 +78,7 @@ static void find_failure(const struct view_cell *cell, size_t first, struct find
     const char *message = trial->message && *trial->message ? trial->message : NULL;
     size_t count = 0;
     struct text numbers = TEXT_INIT;
-    char *subject, *detail;
+    AUTO_FREE char *subject = NULL, *detail = NULL;
 
     for (size_t i = first; i < cell->trial_count; ++i) {
         const struct view_trial *other = &cell->trials[i];
@@ -96,8 +96,6 @@ static void find_failure(const struct view_cell *cell, size_t first, struct find
         finding_add_shown(list, FINDING_UNSUPPORTED, message ? strstr(detail, ": ") : NULL, NULL);
     else
         finding_add_shown(list, FINDING_TRIALS_FAILED, subject, detail);
-    free(subject);
-    free(detail);
     text_finish(&numbers);
 }
 
@@ -263,13 +261,12 @@ static void find_origin(const struct view_cell *cell, struct finding_list *list)
 static void find_amendments(const struct view_cell *cell, struct finding_list *list)
 {
     EACH(amendment, cell->amendments) {
-        char *words = view_amendment_words(amendment);
+        AUTO_FREE char *words = view_amendment_words(amendment);
 
         if (words)
             finding_add_shown(list, FINDING_AMENDED, cell->result, words);
         else
             list->failed = true;
-        free(words);
     }
 }
 
@@ -290,11 +287,10 @@ static void find_unfinished(const struct view_cell *cell, struct finding_list *l
 
 static void find_imported(const struct view_cell *cell, struct finding_list *list)
 {
-    char *words = cell->imported.present ? view_imported_words(cell) : NULL;
+    AUTO_FREE char *words = cell->imported.present ? view_imported_words(cell) : NULL;
 
     if (cell->imported.present)
         finding_add_shown(list, FINDING_IMPORTED, words, NULL);
-    free(words);
 }
 
 /* ---- saying them ---- */

@@ -177,10 +177,9 @@ void report_terminal_brief(struct text *out, const struct view_cell *cell, size_
     append_result(&terminal, cell);
     findings.lines = lines_of(out) - before;
     EACH(amendment, cell->amendments) {
-        char *words = view_amendment_words(amendment);
+        AUTO_FREE char *words = view_amendment_words(amendment);
 
         say_finding(&findings, FINDING_WARNING, words ? words : "amended");
-        free(words);
     }
     remarks_of_cell(cell, say_finding, &findings);
     if (findings.left > 0)

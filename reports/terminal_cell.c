@@ -49,10 +49,9 @@ static void append_verdict(const struct terminal *terminal, const struct view_ce
     struct text line = TEXT_INIT;
 
     if (cell->imported.present) {
-        char *words = view_imported_words(cell);
+        AUTO_FREE char *words = view_imported_words(cell);
 
         terminal_wrap(terminal, TONE_CARE, "  ", words ? words : "Imported.");
-        free(words);
         return;
     }
     text_append(terminal->out, "  ");
@@ -73,10 +72,9 @@ static void append_verdict(const struct terminal *terminal, const struct view_ce
 static void append_amendments(const struct terminal *terminal, const struct view_cell *cell)
 {
     EACH(amendment, cell->amendments) {
-        char *words = view_amendment_words(amendment);
+        AUTO_FREE char *words = view_amendment_words(amendment);
 
         terminal_wrap(terminal, TONE_CARE, "  ", words ? words : "amended");
-        free(words);
     }
 }
 

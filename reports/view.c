@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "reports/view_json.h"
 #include "reports/load_timeline.h"
@@ -350,7 +351,7 @@ enum status view_find_cells(struct store *store, int64_t campaign, int64_t **ret
                             struct error *err)
 {
     struct store_filter filter = {.campaign = campaign};
-    json_t *rows = NULL;
+    json_auto_t *rows = NULL;
     enum status status = store_list_results(store, &filter, &rows, err);
     size_t count = json_array_size(rows), found = 0;
     int64_t *cells;
@@ -358,17 +359,14 @@ enum status view_find_cells(struct store *store, int64_t campaign, int64_t **ret
     if (status != STATUS_OK)
         return status;
     cells = calloc(count + 1, sizeof(*cells));
-    if (!cells) {
-        json_decref(rows);
+    if (!cells)
         return error_no_memory(err);
-    }
     for (size_t i = 0; i < count; ++i) {
         struct view_count cell = view_json_count(json_array_get(rows, i), "cell");
 
         if (cell.known)
             cells[found++] = cell.value;
     }
-    json_decref(rows);
     *ret = cells;
     *ret_count = found;
     return STATUS_OK;

@@ -2,6 +2,7 @@
 
 #include "harness/cli/commands.h"
 #include "harness/cli/with_store.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/log.h"
 #include "harness/core/text.h"
 
@@ -29,7 +30,7 @@ static int archive(const struct command_line *line, struct store *store, void *c
 {
     const char *ending = line->argument_count == 1 ? " is" : "s are";
     struct error err = ERROR_INIT;
-    char *reason =
+    AUTO_FREE char *reason =
         text_format("%s (by %s)", command_value(line, KEY_REASON), command_author(line, KEY_BY));
     enum status status = reason ? store_batch_begin(store, &err) : error_no_memory(&err);
 
@@ -41,7 +42,6 @@ static int archive(const struct command_line *line, struct store *store, void *c
         ended = store_batch_end(store, status == STATUS_OK, status == STATUS_OK ? &err : NULL);
         status = status == STATUS_OK ? ended : status;
     }
-    free(reason);
     if (status != STATUS_OK)
         return command_fail_store(&err);
     if (command_has(line, KEY_UNDO))

@@ -19,7 +19,7 @@ static int show(const struct command_line *line, struct store *store,
     char root[DIGEST_HEX_SIZE];
     struct error err = ERROR_INIT;
     struct text out = TEXT_INIT;
-    char *note = NULL;
+    AUTO_FREE char *note = NULL;
 
     if (ledger_note(store, checkpoint, &note, &err) != STATUS_OK)
         return command_fail(&err);
@@ -30,7 +30,6 @@ static int show(const struct command_line *line, struct store *store,
                                  "root", root, "utc_ns", (json_int_t)checkpoint->utc_ns, "kind",
                                  checkpoint->kind, "origin", checkpoint->origin, "note", note);
 
-        free(note);
         return output_json(json);
     }
     text_append_format(&out,
@@ -39,14 +38,13 @@ static int show(const struct command_line *line, struct store *store,
                        "  assay verify --expect-head %lld:%s %s\n",
                        note, (long long)checkpoint->id, (long long)checkpoint->size,
                        (long long)checkpoint->size, root, store_path_word(store));
-    free(note);
     return output_text(&out);
 }
 
 static enum status add_token(struct store *store, int64_t checkpoint, const char *path,
                              struct error *err)
 {
-    char *bytes = NULL;
+    AUTO_FREE char *bytes = NULL;
     size_t length;
     enum status status = file_read(path, TIMESTAMP_MAX, &bytes, &length, err);
 
@@ -55,7 +53,6 @@ static enum status add_token(struct store *store, int64_t checkpoint, const char
         if (status != STATUS_OK)
             error_prefix(err, "%s", path);
     }
-    free(bytes);
     return status;
 }
 
@@ -136,7 +133,7 @@ static int export_note(const struct command_line *line, struct store *store, voi
     const char *path = command_value(line, KEY_OUTPUT), *since = command_value(line, KEY_SINCE);
     struct ledger_checkpoint found;
     struct error err = ERROR_INIT;
-    char *note = NULL;
+    AUTO_FREE char *note = NULL;
     int64_t size = 0;
     struct text out = TEXT_INIT;
     enum status status = STATUS_OK;
@@ -153,16 +150,11 @@ static int export_note(const struct command_line *line, struct store *store, voi
         status = ledger_request(store, &found, size, &note, &err);
     if (status == STATUS_OK && path)
         status = write_note(path, note, &err);
-    if (status != STATUS_OK) {
-        free(note);
+    if (status != STATUS_OK)
         return fail(&err);
-    }
-    if (path || command_has(line, KEY_JSON)) {
-        free(note);
+    if (path || command_has(line, KEY_JSON))
         return command_has(line, KEY_JSON) ? show(line, store, &found) : ASSAY_EXIT_OK;
-    }
     text_append(&out, note);
-    free(note);
     return output_text(&out);
 }
 
@@ -202,7 +194,7 @@ static int import_note(const struct command_line *line, struct store *store, voi
     struct ledger_import import;
     struct error err = ERROR_INIT;
     struct roster roster = {0};
-    char *bytes = NULL;
+    AUTO_FREE char *bytes = NULL;
     size_t length = 0;
     enum status status =
         trusted ? roster_read(trusted, &roster, &err)
@@ -221,7 +213,6 @@ static int import_note(const struct command_line *line, struct store *store, voi
         if (status != STATUS_OK)
             error_set(&err, status, "%s: %s", path, reason.message);
     }
-    free(bytes);
     roster_finish(&roster);
     return status == STATUS_OK ? tell_import(line, store, &import) : fail(&err);
 }

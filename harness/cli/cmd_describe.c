@@ -4,6 +4,7 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
 #include "harness/core/canonical.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "protocols/protocol.h"
 #include "harness/core/number.h"
@@ -132,7 +133,7 @@ static int describe_suite(const struct command_line *line, struct suite *suite)
 /* [0.5, 0.9]: the elements apart, so that a line can break between them. */
 static void append_value(struct text *out, const json_t *value)
 {
-    char *plain = NULL;
+    AUTO_FREE char *plain = NULL;
 
     if (json_is_array(value)) {
         text_append_char(out, '[');
@@ -145,7 +146,6 @@ static void append_value(struct text *out, const json_t *value)
     }
     canonical_dump(value, &plain, NULL);
     text_append(out, plain ? plain : "?");
-    free(plain);
 }
 
 /* "3000000000 (3 s)": as it is identified, and as it is read. */

@@ -3,6 +3,7 @@
 
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/log.h"
 #include "harness/core/member.h"
 #include "harness/runner/doctor.h"
@@ -53,9 +54,8 @@ static int run(const struct command_line *line)
     const char *jitter = command_value(line, KEY_JITTER);
     struct progress progress;
     struct error err = ERROR_INIT;
-    json_t *report = NULL;
+    json_auto_t *report = NULL;
     enum status status;
-    int result;
 
     if (jitter && (!text_parse_duration_ns(jitter, &options.jitter_ns) || options.jitter_ns < 0 ||
                    options.jitter_ns > JITTER_MAX_NS)) {
@@ -74,9 +74,7 @@ static int run(const struct command_line *line)
     progress_finish(&progress);
     if (status != STATUS_OK)
         return command_fail(&err);
-    result = output_shown(line, report, say_report);
-    json_decref(report);
-    return result;
+    return output_shown(line, report, say_report);
 }
 
 static const struct argp_option options[] = {

@@ -144,18 +144,17 @@ static void remove_database(const char *path)
     static const char *const endings[] = {"", "-wal", "-shm"};
 
     for (size_t i = 0; i < 3; i++) {
-        char *name = text_format("%s%s", path, endings[i]);
+        AUTO_FREE char *name = text_format("%s%s", path, endings[i]);
 
         if (name)
             unlink(name);
-        free(name);
     }
 }
 
 /* A database that is not there yet appears only with something in it. */
 static int run_into_new(const struct command_line *line, const char *path, struct taking *taking)
 {
-    char *temporary = text_format("%s.import%ld", path, (long)getpid());
+    AUTO_FREE char *temporary = text_format("%s.import%ld", path, (long)getpid());
     struct error err = ERROR_INIT;
     int result;
 
@@ -167,7 +166,6 @@ static int run_into_new(const struct command_line *line, const char *path, struc
     if (taking->taken && publish(temporary, path, &err) != STATUS_OK)
         result = command_fail(&err);
     remove_database(temporary);
-    free(temporary);
     return result;
 }
 

@@ -50,7 +50,8 @@ static int is_database(const struct dirent *entry)
 static void warn_of_databases(const char *path)
 {
     const char *slash = strrchr(path, '/');
-    char *folder = slash ? text_format("%.*s", (int)(slash - path + 1), path) : strdup(".");
+    AUTO_FREE char *folder =
+        slash ? text_format("%.*s", (int)(slash - path + 1), path) : strdup(".");
     struct dirent **entries = NULL;
     int count = folder ? scandir(folder, &entries, is_database, alphasort) : 0;
 
@@ -62,7 +63,6 @@ static void warn_of_databases(const char *path)
     for (int i = 0; i < count; i++)
         free(entries[i]);
     free(entries);
-    free(folder);
 }
 
 /* The public key of a signer: as others write one, or its 32 bytes in base64. */
@@ -126,7 +126,7 @@ static int new_key(const struct command_line *line)
 {
     const char *name = line->argument_count > 1 ? line->arguments[1] : NULL;
     const char *file = command_value(line, KEY_FILE);
-    char *path = file ? strdup(file) : key_path(name);
+    AUTO_FREE char *path = file ? strdup(file) : key_path(name);
     struct error err = ERROR_INIT;
     enum status status;
     struct key key;
@@ -140,7 +140,6 @@ static int new_key(const struct command_line *line)
         status = write_key(line, &key, path, &err);
     if (status != STATUS_OK) {
         key_finish(&key);
-        free(path);
         return command_fail(&err);
     }
     if (!key.command[0])
@@ -153,7 +152,6 @@ static int new_key(const struct command_line *line)
                  path);
     result = show_key(line, &key.public, path);
     key_finish(&key);
-    free(path);
     return result;
 }
 
@@ -161,7 +159,7 @@ static int show(const struct command_line *line)
 {
     const char *name = line->argument_count > 1 ? line->arguments[1] : NULL;
     const char *file = command_value(line, KEY_FILE);
-    char *path = file ? strdup(file) : key_path(name);
+    AUTO_FREE char *path = file ? strdup(file) : key_path(name);
     struct error err = ERROR_INIT;
     struct key_public key;
     int result;
@@ -174,7 +172,6 @@ static int show(const struct command_line *line)
     } else {
         result = show_key(line, &key, path);
     }
-    free(path);
     return result;
 }
 
@@ -201,7 +198,7 @@ static void add_to_list(const char *path, json_t *list, struct text *out)
 
 static int list_keys(const struct command_line *line)
 {
-    char *folder = key_folder();
+    AUTO_FREE char *folder = key_folder();
     struct dirent **entries = NULL;
     int count = folder ? scandir(folder, &entries, is_key_file, alphasort) : 0;
     json_t *list = json_array();
@@ -212,17 +209,15 @@ static int list_keys(const struct command_line *line)
         return no_home();
     }
     for (int i = 0; i < count; i++) {
-        char *path = text_format("%s/%s", folder, entries[i]->d_name);
+        AUTO_FREE char *path = text_format("%s/%s", folder, entries[i]->d_name);
 
         if (path)
             add_to_list(path, list, &out);
-        free(path);
         free(entries[i]);
     }
     free(entries);
     if (out.length == 0)
         text_append_format(&out, "No keys in %s; `assay key new` makes one.\n", folder);
-    free(folder);
     if (command_has(line, KEY_JSON))
         return output_json(list);
     json_decref(list);

@@ -44,7 +44,7 @@ static enum status rate_of_trace(const struct trace *trace, int64_t span_ns, dou
                                  double *ret, struct error *err)
 {
     const int64_t windows = trace->requests[trace->count - 1].at_ns / span_ns;
-    double *rates;
+    AUTO_FREE double *rates = NULL;
 
     if (windows < 1 || windows > 10000000)
         return error_set(err, STATUS_INVALID,
@@ -59,7 +59,6 @@ static enum status rate_of_trace(const struct trace *trace, int64_t span_ns, dou
             rates[trace->requests[i].at_ns / span_ns] += 1e9 / (double)span_ns;
     order_sort_real(rates, (size_t)windows);
     *ret = rates[(size_t)fmax(ceil(quantile * (double)windows) - 1, 0)];
-    free(rates);
     return STATUS_OK;
 }
 

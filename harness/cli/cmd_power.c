@@ -7,6 +7,7 @@
 #include "harness/cli/power_contract.h"
 #include "harness/cli/power_serving.h"
 #include "harness/cli/with_store.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/log.h"
 #include "harness/core/member.h"
 #include "protocols/compare.h"
@@ -54,7 +55,7 @@ static enum status read_stored(const struct command_line *line, struct question 
     const char *id = line->arguments[0];
     struct store *store;
     struct pairs pairs = {0};
-    double *times = NULL;
+    AUTO_FREE double *times = NULL;
     size_t count = 0, comparisons = 0;
     enum estimate_centre centre;
     int64_t cell, campaign;
@@ -89,7 +90,6 @@ static enum status read_stored(const struct command_line *line, struct question 
         }
         pairs_finish(&pairs);
     }
-    free(times);
     store_close(store);
     question->source = id;
     if (status == STATUS_OK && isnan(question->process_sd))

@@ -67,7 +67,7 @@ static enum status read_filter(const struct command_line *line, struct store *st
 static int show_table(struct store *store, const json_t *rows, const struct store_filter *filter)
 {
     size_t count = json_array_size(rows);
-    int64_t *cells = calloc(count + 1, sizeof(*cells));
+    AUTO_FREE int64_t *cells = calloc(count + 1, sizeof(*cells));
     struct error err = ERROR_INIT;
     struct view view;
     struct text out = TEXT_INIT;
@@ -77,7 +77,6 @@ static int show_table(struct store *store, const json_t *rows, const struct stor
     EACH(row, rows)
         cells[row_at] = json_integer_value(json_object_get(row, "cell"));
     if (count == 0) {
-        free(cells);
         if (filter->workload || filter->device || filter->precision || filter->protocol ||
             filter->since_utc_ns)
             log_info("no results in %s that pass these filters", store_path(store));
@@ -86,11 +85,8 @@ static int show_table(struct store *store, const json_t *rows, const struct stor
                      store_path(store), store_path_word(store) ? store_path_word(store) : "FILE");
         return ASSAY_EXIT_OK;
     }
-    if (view_load(store, cells, count, VIEW_SUMMARY, &view, &err) != STATUS_OK) {
-        free(cells);
+    if (view_load(store, cells, count, VIEW_SUMMARY, &view, &err) != STATUS_OK)
         return command_fail(&err);
-    }
-    free(cells);
     view.sorted = filter->sort != NULL;
     report_terminal_table(&out, &view, output_columns(), output_colour());
     if (filter->limit && count == (size_t)filter->limit)

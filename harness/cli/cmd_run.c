@@ -74,11 +74,10 @@ static enum status take_implementation(void *context, const char *word, struct e
 
 static enum status take_worker(const char *name, struct request *request, struct error *err)
 {
-    char *setting = text_format("worker=%s", name);
+    AUTO_FREE char *setting = text_format("worker=%s", name);
     enum status status =
         setting ? arm_spec_add(&request->spec, setting, err) : error_no_memory(err);
 
-    free(setting);
     if (status != STATUS_OK || !request->spec.worker)
         return status;
     request->plan.spec = &request->spec;
@@ -136,14 +135,13 @@ static enum status expect(const struct command_line *line, struct store *store,
     enum status status = expected_init(ret, plan->cell_count, err);
 
     for (size_t i = 0; i < plan->cell_count && status == STATUS_OK; i++) {
-        json_t *message = plan_trial_json(plan, &plan->cells[i]);
+        json_auto_t *message = plan_trial_json(plan, &plan->cells[i]);
         size_t trials = 0;
 
         for (size_t k = 0; k < plan->order_count; k++)
             trials += plan->order[k] == i;
         status = message ? expected_set(ret, i, store, message, trials, false, err)
                          : error_no_memory(err);
-        json_decref(message);
     }
     ret->before_ns = plan->protocol.doctor_jitter_ns;
     if (command_has(line, KEY_DOCTOR) && ret->before_ns < JITTER_NS)
@@ -189,11 +187,10 @@ static int show_plan(const struct command_line *line, const struct plan *plan)
     output_wrapped(&out, text_ok(&sentence) ? sentence.data : "", 0, output_columns());
     text_append_char(&out, '\n');
     for (size_t i = 0; i < plan->cell_count; i++) {
-        char *label = plan_cell_label(&plan->cells[i]);
+        AUTO_FREE char *label = plan_cell_label(&plan->cells[i]);
 
         text_append_format(&out, "  %3zu  %-36s on %s\n", i + 1, label ? label : "?",
                            plan->cells[i].device_spec);
-        free(label);
     }
     text_append_format(&out, "\nOrder of the trials (seed %" PRIu64 ")\n ", plan->order_seed);
     for (size_t i = 0; i < plan->order_count; i++)

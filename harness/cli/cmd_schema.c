@@ -19,20 +19,18 @@ static char *file_name(const char *folder, const struct schema *schema)
 
 static enum status append(struct text *out, const struct schema *schema, struct error *err)
 {
-    json_t *json = schema_json(schema);
-    char *dumped = json ? json_dumps(json, JSON_INDENT(2)) : NULL;
+    json_auto_t *json = schema_json(schema);
+    AUTO_FREE char *dumped = json ? json_dumps(json, JSON_INDENT(2)) : NULL;
 
-    json_decref(json);
     if (!dumped)
         return error_no_memory(err);
     text_append_format(out, "%s\n", dumped);
-    free(dumped);
     return STATUS_OK;
 }
 
 static enum status write_one(const char *folder, const struct schema *schema, struct error *err)
 {
-    char *path = file_name(folder, schema);
+    AUTO_FREE char *path = file_name(folder, schema);
     struct file_draft draft;
     struct text out = TEXT_INIT;
     enum status status;
@@ -48,7 +46,6 @@ static enum status write_one(const char *folder, const struct schema *schema, st
         status = file_draft_end(&draft, status, err);
     }
     text_finish(&out);
-    free(path);
     return status;
 }
 

@@ -38,17 +38,15 @@ static int show_dump(struct store *store, int64_t cell, const char *tool)
 {
     struct error err = ERROR_INIT;
     struct text page = TEXT_INIT;
-    char *text;
+    AUTO_FREE char *text = NULL;
 
     if (store_load_dump(store, cell, tool, &text, &err) != STATUS_OK)
         return command_fail(&err);
     if (!isatty(STDOUT_FILENO)) {
         fputs(text, stdout);
-        free(text);
         return output_flush();
     }
     text_append(&page, text);
-    free(text);
     return output_text(&page);
 }
 
@@ -56,7 +54,7 @@ static int show_dump(struct store *store, int64_t cell, const char *tool)
 static bool only_result(struct store *store, const char *bundle, int64_t *ret, int *ret_exit)
 {
     struct error err = ERROR_INIT;
-    int64_t *cells = NULL;
+    AUTO_FREE int64_t *cells = NULL;
     size_t count = 0;
 
     if (view_find_cells(store, 0, &cells, &count, &err) != STATUS_OK) {
@@ -65,15 +63,13 @@ static bool only_result(struct store *store, const char *bundle, int64_t *ret, i
     }
     if (count == 1)
         *ret = cells[0];
-    free(cells);
     if (count == 1)
         return true;
     *ret_exit = results_view_table(store, 0, &err);
     if (*ret_exit == ASSAY_EXIT_OK) {
-        char *word = shell_quoted(bundle);
+        AUTO_FREE char *word = shell_quoted(bundle);
 
         log_info("one of them in full: assay show %s ID", word ? word : "BUNDLE");
-        free(word);
     }
     return false;
 }
@@ -152,8 +148,7 @@ static int show(const struct command_line *line, struct store *store, void *cont
 static int run(const struct command_line *line)
 {
     struct error err = ERROR_INIT;
-    json_t *peaks = NULL;
-    int result;
+    json_auto_t *peaks = NULL;
 
     if (command_has(line, KEY_JSON) &&
         (command_has(line, KEY_SERIES) || command_has(line, KEY_DUMP))) {
@@ -164,9 +159,7 @@ static int run(const struct command_line *line)
     if (command_has(line, KEY_PEAKS) &&
         peak_sheet_read(command_value(line, KEY_PEAKS), &peaks, &err) != STATUS_OK)
         return command_fail(&err);
-    result = with_store(line, STORE_READ, show, peaks);
-    json_decref(peaks);
-    return result;
+    return with_store(line, STORE_READ, show, peaks);
 }
 
 static const struct argp_option options[] = {

@@ -68,7 +68,7 @@ static int run(const struct command_line *line)
     struct witness witness = {.state = command_value(line, KEY_STATE)};
     const char *path = line->argument_count ? line->arguments[0] : "/dev/stdin";
     struct error err = ERROR_INIT;
-    char *request = NULL;
+    AUTO_FREE char *request = NULL;
     size_t length = 0;
     int64_t kept = 0;
     CLEANUP(text_finish) struct text out = TEXT_INIT;
@@ -87,7 +87,6 @@ static int run(const struct command_line *line)
     } else if (status == STATUS_OK) {
         status = cosign(line, &witness, request, &out, &err);
     }
-    free(request);
     if (status == STATUS_OK)
         return output_text(&out);
     return fail(&err);

@@ -6,6 +6,7 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/interrupt.h"
 #include "harness/cli/output.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/log.h"
 #include "harness/core/member.h"
 #include "harness/runner/named_worker.h"
@@ -96,7 +97,8 @@ static void append_runs(struct text *out, const json_t *list)
 static void append_row(struct text *out, const json_t *row)
 {
     const json_t *bytes = json_object_get(row, "bytes");
-    char *name = text_format("%s@%s", member_string(row, "name"), member_string(row, "version"));
+    AUTO_FREE char *name =
+        text_format("%s@%s", member_string(row, "name"), member_string(row, "version"));
     char size[TEXT_HUMAN_SIZE];
 
     text_append_format(out, "%-24s  %-10s  ", name ? name : "",
@@ -107,7 +109,6 @@ static void append_row(struct text *out, const json_t *row)
         text_append(out, member_string(row, "description"));
     append_runs(out, json_object_get(row, "runs"));
     text_append_char(out, '\n');
-    free(name);
 }
 
 static void append_details(struct text *out, const json_t *row)

@@ -175,7 +175,7 @@ static bool has_unknown_option(const struct command *command, int argc, char **a
         size_t length = strcspn(argv[i], "=");
         const char *nearest;
         bool known = false;
-        char *name;
+        AUTO_FREE char *name = NULL;
 
         if (strncmp(argv[i], "--", 2) != 0)
             continue;
@@ -188,7 +188,6 @@ static bool has_unknown_option(const struct command *command, int argc, char **a
         log_error("assay %s has no option --%s%s%s%s; `assay %s --help` lists them", command->name,
                   name ? name : "", nearest ? "; did you mean --" : "", nearest ? nearest : "",
                   nearest ? "?" : "", command->name);
-        free(name);
         return true;
     }
     return false;
@@ -213,7 +212,7 @@ static void repeat(const char *said)
 static error_t parse(const struct argp *argp, int argc, char **argv, struct command_line *line)
 {
     FILE *standard_error = stderr;
-    char *said = NULL;
+    AUTO_FREE char *said = NULL;
     size_t length = 0;
     error_t failed;
 
@@ -228,7 +227,6 @@ static error_t parse(const struct argp *argp, int argc, char **argv, struct comm
     stderr = standard_error;
     if (failed && said)
         repeat(said);
-    free(said);
     return failed;
 }
 

@@ -274,13 +274,12 @@ static void say_separating_runs(struct doc *doc, const struct stored_comparison 
 
 static void add_value(struct doc *doc, const json_t *value)
 {
-    char *plain =
+    AUTO_FREE char *plain =
         value && !json_is_null(value) ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
 
     if (plain && strlen(plain) > 40)
         memcpy(plain + 37, "...", 4);
     doc_add(doc, "%s", plain ? plain : "unknown");
-    free(plain);
 }
 
 static void say_fields(struct doc *doc, const json_t *judgement)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/cli/output.h"
+#include "harness/core/cleanup.h"
 
 /* Longer names have their text on the next line. */
 #define NAMES_MAX 27
@@ -52,22 +53,22 @@ struct layout {
 static void measure(const struct argp_option *option, void *context)
 {
     struct layout *layout = context;
-    char *name = name_of(option);
+    AUTO_FREE char *name = name_of(option);
     const size_t length = name ? strlen(name) : 0;
 
     if (length <= NAMES_MAX && length + 2 > layout->width)
         layout->width = length + 2;
-    free(name);
 }
 
 static void append_option(const struct argp_option *option, void *context)
 {
     struct layout *layout = context;
     const int width = (int)layout->width;
-    char *name = name_of(option);
-    char *lead = !name                              ? NULL
-                 : strlen(name) + 2 > layout->width ? text_format("%s\n%*s", name, width, "")
-                                                    : text_format("%-*s", width, name);
+    AUTO_FREE char *name = name_of(option);
+    AUTO_FREE char *lead = !name ? NULL
+                           : strlen(name) + 2 > layout->width
+                               ? text_format("%s\n%*s", name, width, "")
+                               : text_format("%-*s", width, name);
 
     if (lead) {
         text_append(layout->out, lead);
@@ -76,8 +77,6 @@ static void append_option(const struct argp_option *option, void *context)
     } else {
         layout->out->failed = true;
     }
-    free(name);
-    free(lead);
 }
 
 /* Paragraphs are separated by empty lines; lines that begin with a blank are not wrapped. */
@@ -85,7 +84,7 @@ static void append_paragraphs(struct text *out, const char *string)
 {
     while (*string) {
         const size_t length = strcspn(string, "\n");
-        char *line = strndup(string, length);
+        AUTO_FREE char *line = strndup(string, length);
 
         if (!line)
             out->failed = true;
@@ -93,7 +92,6 @@ static void append_paragraphs(struct text *out, const char *string)
             text_append_format(out, "%s\n", line);
         else
             output_wrapped(out, line, 0, output_columns());
-        free(line);
         string += length + (string[length] == '\n');
     }
 }

@@ -105,7 +105,7 @@ static size_t lead_of(const char *line, size_t columns)
 static void append_line(struct text *out, const char *line, size_t columns)
 {
     const size_t lead = lead_of(line, columns), indent = strspn(line, " ");
-    char *begin;
+    AUTO_FREE char *begin = NULL;
 
     if (text_columns(line) <= columns || !line[lead]) {
         text_append_format(out, "%s\n", line);
@@ -117,7 +117,6 @@ static void append_line(struct text *out, const char *line, size_t columns)
                        columns);
     else
         out->failed = true;
-    free(begin);
 }
 
 void output_append_lines(struct text *out, const char *string)
@@ -130,13 +129,12 @@ void output_append_lines(struct text *out, const char *string)
     }
     while (*string) {
         const size_t length = strcspn(string, "\n");
-        char *line = strndup(string, length);
+        AUTO_FREE char *line = strndup(string, length);
 
         if (line)
             append_line(out, line, columns);
         else
             out->failed = true;
-        free(line);
         string += length + (string[length] == '\n');
     }
 }

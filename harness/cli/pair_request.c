@@ -89,7 +89,7 @@ static enum status cross(struct pair_request *request, const char *over, struct 
     if (!equals || equals == over)
         return error_set(err, STATUS_INVALID, "--over %s: write KEY=VALUE,VALUE,...", over);
     do {
-        char *value = next_value(&rest, part, &last);
+        AUTO_FREE char *value = next_value(&rest, part, &last);
 
         part = last ? 0 : part + 1;
         for (size_t i = 0; value && i < request->count && status == STATUS_OK; i++) {
@@ -101,7 +101,6 @@ static enum status cross(struct pair_request *request, const char *over, struct 
         }
         if (!value)
             status = error_no_memory(err);
-        free(value);
     } while (status == STATUS_OK && (!last || *rest));
     for (size_t i = 0; i < PAIR_ARMS_MAX; i++) {
         arm_spec_finish(&request->specs[i]);

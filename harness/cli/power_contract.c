@@ -4,6 +4,7 @@
 
 #include "harness/cli/command.h"
 #include "harness/cli/output.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "protocols/contract.h"
 #include "reports/view.h"
@@ -105,7 +106,7 @@ int power_contract(const struct command_line *line, double sd)
 {
     struct contract contract;
     struct error err = ERROR_INIT;
-    json_t *made = NULL;
+    json_auto_t *made = NULL;
     int result;
 
     if (contract_load(line->arguments[0], &contract, &err) != STATUS_OK)
@@ -116,7 +117,6 @@ int power_contract(const struct command_line *line, double sd)
     } else {
         result = output_shown(line, made, say_power);
     }
-    json_decref(made);
     contract_finish(&contract);
     return result;
 }

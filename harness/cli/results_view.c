@@ -5,6 +5,7 @@
 #include "harness/cli/command.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/output.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/log.h"
 #include "harness/core/member.h"
 #include "protocols/finding.h"
@@ -43,13 +44,12 @@ int results_view_table(struct store *store, int64_t campaign, struct error *err)
 {
     struct view view;
     struct text out = TEXT_INIT;
-    int64_t *cells = NULL;
+    AUTO_FREE int64_t *cells = NULL;
     size_t count = 0;
     enum status status = view_find_cells(store, campaign, &cells, &count, err);
 
     if (status == STATUS_OK)
         status = view_load(store, cells, count, VIEW_SUMMARY, &view, err);
-    free(cells);
     if (status != STATUS_OK)
         return command_fail(err);
     report_terminal_table(&out, &view, output_columns(), output_colour());

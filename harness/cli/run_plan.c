@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/cli/output.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "harness/core/text.h"
 
@@ -66,7 +67,7 @@ int run_plan_show(const struct command_line *line, struct campaign *campaign, co
     struct error err = ERROR_INIT;
     char root[DIGEST_HEX_SIZE];
     struct text out = TEXT_INIT;
-    char *note = NULL;
+    AUTO_FREE char *note = NULL;
     int result;
 
     if (campaign_plan(campaign, key, &head, &err) != STATUS_OK ||
@@ -74,7 +75,6 @@ int run_plan_show(const struct command_line *line, struct campaign *campaign, co
         return command_fail_store(&err);
     if (command_has(line, KEY_JSON)) {
         result = output_json(plan_json(campaign, &head, note));
-        free(note);
         return result;
     }
     text_append_format(&out,
@@ -90,6 +90,5 @@ int run_plan_show(const struct command_line *line, struct campaign *campaign, co
                        campaign->uid, (long long)head.id, note, (long long)head.size,
                        digest_hex(&head.root, root), (long long)head.id, path, (long long)head.id,
                        path, campaign->uid, path);
-    free(note);
     return output_text(&out);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/log.h"
 #include "harness/core/text.h"
 #include "harness/runner/cell_from_record.h"
@@ -60,11 +61,10 @@ static void remove_all(char *folder)
     static const char *const names[] = {"/bundle.db", "/bundle.db-wal", "/bundle.db-shm", ""};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        char *path = text_format("%s%s", folder, names[i]);
+        AUTO_FREE char *path = text_format("%s%s", folder, names[i]);
 
         if (path)
             remove(path);
-        free(path);
     }
 }
 
@@ -72,8 +72,8 @@ int with_bundle(const struct command_line *line, const char *path, with_store_fn
                 void *context)
 {
     const char *base = getenv("TMPDIR");
-    char *folder = text_format("%s/assay-bundle-XXXXXX", base && *base ? base : "/tmp");
-    char *database = NULL;
+    AUTO_FREE char *folder = text_format("%s/assay-bundle-XXXXXX", base && *base ? base : "/tmp");
+    AUTO_FREE char *database = NULL;
     struct command_line passed = *line;
     struct store *store = NULL;
     struct error err = ERROR_INIT;
@@ -83,7 +83,6 @@ int with_bundle(const struct command_line *line, const char *path, with_store_fn
     if (status != STATUS_OK || !mkdtemp(folder)) {
         if (status == STATUS_OK)
             error_set_errno(&err, errno, "%s", folder);
-        free(folder);
         return command_fail_store(&err);
     }
     database = text_format("%s/bundle.db", folder);
@@ -92,7 +91,5 @@ int with_bundle(const struct command_line *line, const char *path, with_store_fn
     result = status == STATUS_OK ? run(&passed, store, context) : command_fail_store(&err);
     store_close(store);
     remove_all(folder);
-    free(database);
-    free(folder);
     return result;
 }

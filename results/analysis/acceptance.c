@@ -123,13 +123,11 @@ static bool is_of(const json_t *record, const json_t *cell)
 /* Also true where it cannot be told. */
 static bool by_foreign_worker(const json_t *record)
 {
-    json_t *fields = NULL;
-    const bool is = fields_from_record(record, &fields, NULL) != STATUS_OK ||
-                    !strncmp(member_text(fields, "identity.origin"), COMPARABILITY_FOREIGN_ORIGIN,
-                             strlen(COMPARABILITY_FOREIGN_ORIGIN));
+    json_auto_t *fields = NULL;
 
-    json_decref(fields);
-    return is;
+    return fields_from_record(record, &fields, NULL) != STATUS_OK ||
+           !strncmp(member_text(fields, "identity.origin"), COMPARABILITY_FOREIGN_ORIGIN,
+                    strlen(COMPARABILITY_FOREIGN_ORIGIN));
 }
 
 const char *acceptance_unfit(const json_t *record)

@@ -15,7 +15,7 @@
 static bool blocked_differs(const struct pairs *pairs, const struct compare_options *options)
 {
     size_t count = pairs->count;
-    double *line = calloc(2 * count + 1, sizeof(*line));
+    AUTO_FREE double *line = calloc(2 * count + 1, sizeof(*line));
     struct comparison comparison;
     bool differs = false;
 
@@ -26,7 +26,6 @@ static bool blocked_differs(const struct pairs *pairs, const struct compare_opti
     if (line &&
         unpaired_analyze(line, count, line + count, count, options, &comparison, NULL) == STATUS_OK)
         differs = comparison.differs;
-    free(line);
     return differs;
 }
 

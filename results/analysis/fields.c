@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "protocols/comparability.h"
@@ -21,7 +22,7 @@ struct fields {
 static void set(struct fields *fields, const char *prefix, const char *name, const char *suffix,
                 json_t *value)
 {
-    char *key = text_format("%s%s%s", prefix, name, suffix);
+    AUTO_FREE char *key = text_format("%s%s%s", prefix, name, suffix);
     const json_t *before = key ? json_object_get(fields->values, key) : NULL;
 
     if (before && !json_equal(before, value)) {
@@ -30,7 +31,6 @@ static void set(struct fields *fields, const char *prefix, const char *name, con
     }
     if (!key || json_object_set_new(fields->values, key, value) < 0)
         fields->failed = true;
-    free(key);
 }
 
 static json_t *copy_or_null(const json_t *value)
@@ -148,7 +148,7 @@ static void add_artifact(struct fields *fields, const json_t *artifact)
                                         "binary", "lanes",   NULL};
     const char *file = member_string(artifact, "file");
     const char *base = file ? strrchr(file, '/') : NULL;
-    char *prefix;
+    AUTO_FREE char *prefix = NULL;
 
     if (!file)
         return;
@@ -156,7 +156,6 @@ static void add_artifact(struct fields *fields, const json_t *artifact)
     if (prefix)
         add_members(fields, prefix, artifact, names, false);
     fields->failed |= !prefix;
-    free(prefix);
 }
 
 /* {"workload": {"gemm": {"lanes": 1}}} becomes "choice.gemm.lanes". */
@@ -167,7 +166,7 @@ static void add_choices(struct fields *fields, const char *prefix, const json_t 
 
     json_object_foreach((json_t *)choices, name, value)
     {
-        char *inner = json_is_object(value) ? text_format("%s%s.", prefix, name) : NULL;
+        AUTO_FREE char *inner = json_is_object(value) ? text_format("%s%s.", prefix, name) : NULL;
 
         if (!json_is_object(value))
             set(fields, prefix, name, "", json_incref(value));
@@ -175,7 +174,6 @@ static void add_choices(struct fields *fields, const char *prefix, const json_t 
             add_choices(fields, inner, value);
         else
             fields->failed = true;
-        free(inner);
     }
 }
 
@@ -243,7 +241,7 @@ static void add_imported(struct fields *fields, const json_t *imported)
 {
     const char *program = member_string(json_object_get(imported, "origin"), "program");
     const json_t *readings = json_object_get(imported, "readings");
-    char *origin = program ? text_format("imported from %s", program) : NULL;
+    AUTO_FREE char *origin = program ? text_format("imported from %s", program) : NULL;
     const char *name;
     json_t *reading;
 
@@ -254,7 +252,6 @@ static void add_imported(struct fields *fields, const json_t *imported)
     }
     set(fields, "identity.", "origin", "", json_string(origin ? origin : "imported"));
     set(fields, "identity.", "checks", "", json_string("made by the program that wrote it"));
-    free(origin);
 }
 
 /*

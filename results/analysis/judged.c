@@ -88,8 +88,8 @@ static void name_difference(struct text *out, const json_t *stored, const json_t
 enum likeness judged_likeness(const char *stored, size_t length, const json_t *again,
                               struct error *why)
 {
-    char *bytes = NULL;
-    json_t *parsed = NULL;
+    AUTO_FREE char *bytes = NULL;
+    json_auto_t *parsed = NULL;
     enum likeness likeness = LIKENESS_DIFFERENT;
 
     if (canonical_dump(again, &bytes, NULL) != STATUS_OK)
@@ -106,8 +106,6 @@ enum likeness judged_likeness(const char *stored, size_t length, const json_t *a
         error_set(why, STATUS_CORRUPT, "it differs in %s",
                   text_ok(&name) && name.length > 0 ? name.data : "its form");
     }
-    json_decref(parsed);
-    free(bytes);
     return likeness;
 }
 
@@ -117,7 +115,7 @@ enum likeness judged_likeness(const char *stored, size_t length, const json_t *a
 static int64_t last_trial(sqlite3 *db, int64_t cell, const char *body, size_t length)
 {
     sqlite3_stmt *find = NULL;
-    json_t *json = NULL;
+    json_auto_t *json = NULL;
     int64_t last = 0;
 
     if (canonical_parse(body, length, "estimate", &json, NULL) != STATUS_OK)
@@ -135,7 +133,6 @@ static int64_t last_trial(sqlite3 *db, int64_t cell, const char *body, size_t le
         sqlite3_finalize(find);
         last = row > last ? row : last;
     }
-    json_decref(json);
     return last;
 }
 
@@ -161,7 +158,7 @@ static enum likeness compare_but_facts(const char *stored, size_t length, const 
 {
     enum likeness likeness = LIKENESS_DIFFERENT;
     json_t *parsed = NULL, *findings;
-    char *bytes = NULL;
+    AUTO_FREE char *bytes = NULL;
 
     if (canonical_parse(stored, length, "stored", &parsed, NULL) != STATUS_OK)
         return LIKENESS_DIFFERENT;
@@ -175,7 +172,6 @@ static enum likeness compare_but_facts(const char *stored, size_t length, const 
     }
     if (canonical_dump(parsed, &bytes, NULL) == STATUS_OK)
         likeness = judged_likeness(bytes, strlen(bytes), again, why);
-    free(bytes);
     json_decref(parsed);
     return likeness;
 }

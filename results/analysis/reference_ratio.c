@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "harness/core/cleanup.h"
 #include "results/analysis/window_telemetry.h"
 
 /* `reference_ns` has -1 where no pass was made. NAN: there is none. */
@@ -27,12 +28,12 @@ static double ratio_of_trial(const struct reference_trial *trial, const int64_t 
 enum status reference_ratio_add(struct store *store, const struct reference_trial *trials,
                                 size_t count, struct estimate *estimate, struct error *err)
 {
-    double *logs = calloc(count + 1, sizeof(*logs));
+    AUTO_FREE double *logs = calloc(count + 1, sizeof(*logs));
     size_t known = 0;
     enum status status = logs ? STATUS_OK : error_no_memory(err);
 
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-        int64_t *reference_ns = NULL;
+        AUTO_FREE int64_t *reference_ns = NULL;
         size_t values = 0;
         double ratio;
 
@@ -45,7 +46,6 @@ enum status reference_ratio_add(struct store *store, const struct reference_tria
         } else if (status == STATUS_NOT_FOUND) {
             status = STATUS_OK;
         }
-        free(reference_ns);
     }
     if (status == STATUS_OK && count > 0 && known == count) {
         const struct estimate_interval ratio =
@@ -53,6 +53,5 @@ enum status reference_ratio_add(struct store *store, const struct reference_tria
 
         estimate_set_metric(estimate, METRIC_REFERENCE_RATIO, &ratio, NULL, false);
     }
-    free(logs);
     return status;
 }

@@ -207,7 +207,7 @@ static enum status list_candidates(struct store *store, const int64_t cells[2],
 enum status repeatability_find(struct store *store, const int64_t cells[2],
                                struct repeatability *ret, struct error *err)
 {
-    struct candidate *list = calloc(CANDIDATES_MAX, sizeof(*list));
+    AUTO_FREE struct candidate *list = calloc(CANDIDATES_MAX, sizeof(*list));
     struct search search;
     size_t count = 0;
     bool counts;
@@ -220,7 +220,6 @@ enum status repeatability_find(struct store *store, const int64_t cells[2],
     for (size_t i = 0; i < count && status == STATUS_OK && search.found.count < REPEATABILITY_MAX;
          i++)
         status = take(&search, list[i].cell, list[i].id, &counts, err);
-    free(list);
     return end(&search, status, ret);
 }
 

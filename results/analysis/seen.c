@@ -32,11 +32,10 @@
 /* What the harness noted of the trial and its worker's phase `window`; false: withheld, or none. */
 static bool take_conduct(sqlite3_stmt *row, struct conduct *ret)
 {
-    json_t *json = json_loads((const char *)sqlite3_column_text(row, 0), 0, NULL);
+    json_auto_t *json = json_loads((const char *)sqlite3_column_text(row, 0), 0, NULL);
     const bool known = json_is_object(json);
 
     type_read(&conduct_seen_type, json, &ret->seen);
-    json_decref(json);
     if (sqlite3_column_type(row, 1) != SQLITE_NULL) {
         ret->window.begin_ns = sqlite3_column_int64(row, 1);
         ret->window.end_ns = sqlite3_column_int64(row, 2);

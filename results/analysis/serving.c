@@ -99,7 +99,7 @@ static enum status load(struct store *store, const struct served_trial *trials,
 static enum status set_trial_time(const struct serving_log *log, struct estimate_trial *trial,
                                   struct error *err)
 {
-    int64_t *values = malloc((log->count + 1) * sizeof(*values));
+    AUTO_FREE int64_t *values = malloc((log->count + 1) * sizeof(*values));
     size_t count = 0;
     double sum = 0;
 
@@ -116,7 +116,6 @@ static enum status set_trial_time(const struct serving_log *log, struct estimate
             (struct estimate_interval){.has_value = true, .value = sum / (double)count};
         trial->median_ns = order_quantile(values, count, 0.5);
     }
-    free(values);
     return STATUS_OK;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "protocols/serving/request_log.h"
 
 #define SERIES 6
@@ -19,7 +20,7 @@ static enum status load_requests(struct store *store, int64_t trial, struct serv
                                  struct error *err)
 {
     for (size_t c = 0; c < REQUEST_COLUMNS_ALL; c++) {
-        int64_t *values = NULL;
+        AUTO_FREE int64_t *values = NULL;
         size_t count = 0;
         bool good;
         enum status status =
@@ -38,7 +39,6 @@ static enum status load_requests(struct store *store, int64_t trial, struct serv
         good = log->requests && count == log->count;
         for (size_t i = 0; i < count && good; i++)
             good = request_set_column(&log->requests[i], c, values[i]);
-        free(values);
         if (!log->requests)
             return error_no_memory(err);
         if (!good)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "harness/core/text.h"
 
@@ -94,7 +95,7 @@ static enum status vary_changes(json_t *varied, const struct arm arms[2], struct
                                            "device.fp*",       "kernel.*.compiler",
                                            "kernel.*.options", "kernel.*.lanes",
                                            "choice.*",         NULL};
-    json_t *names = json_array();
+    json_auto_t *names = json_array();
     bool failed = !names;
     struct text together = TEXT_INIT;
     size_t i;
@@ -102,7 +103,7 @@ static enum status vary_changes(json_t *varied, const struct arm arms[2], struct
     for (size_t k = 0; k < 2; k++) {
         for (i = 0; i < arms[k].change_count; i++) {
             const char *change = arms[k].changes[i];
-            char *factor, *pattern;
+            AUTO_FREE char *factor = NULL, *pattern = NULL;
 
             if (has_change(&arms[1 - k], change))
                 continue;
@@ -115,25 +116,21 @@ static enum status vary_changes(json_t *varied, const struct arm arms[2], struct
                 json_array_append_new(names, json_stringn(change, strcspn(change, "=")));
             }
             failed |= !pattern;
-            free(factor);
-            free(pattern);
         }
     }
     text_append(&together, json_array_size(names) > 1 ? "variables" : "variable");
     EACH(name, names)
         text_append_format(&together, "%s %s", name_at ? "," : "", json_string_value(name));
     EACH(name, names) {
-        char *pattern = text_format("variable.%s", json_string_value(name));
+        AUTO_FREE char *pattern = text_format("variable.%s", json_string_value(name));
 
         failed |= !pattern || !text_ok(&together) ||
                   json_object_set_new(varied, pattern, json_string(together.data));
-        free(pattern);
     }
     for (i = 0; !failed && json_array_size(names) > 0 && stack[i]; i++)
         if (!json_object_get(varied, stack[i])) /* a library that is chosen brings them itself */
             json_object_set_new(varied, stack[i], json_string(together.data));
     text_finish(&together);
-    json_decref(names);
     return failed ? error_no_memory(err) : STATUS_OK;
 }
 

@@ -169,7 +169,7 @@ static void mask_event(const struct events *events, const json_t *described,
 static void clock_event(const struct events *events, const char *name,
                         const struct energy_series *series)
 {
-    int64_t *sorted = malloc((series->count + 1) * sizeof(*sorted));
+    AUTO_FREE int64_t *sorted = malloc((series->count + 1) * sizeof(*sorted));
     size_t count = 0;
 
     for (size_t i = 0; sorted && i < series->count; i++)
@@ -181,7 +181,6 @@ static void clock_event(const struct events *events, const char *name,
             found(events, FINDING_CLOCK_MOVED, name,
                   (double[]){(double)sorted[0] * 1e3, (double)sorted[count - 1] * 1e3});
     }
-    free(sorted);
 }
 
 static bool is_clock(const char *name)
@@ -243,10 +242,9 @@ static void device_edges(const struct events *events, const json_t *device)
     const json_t *before = value_of(begin, errors), *after = value_of(end, errors);
 
     if (strangers && strcmp(strangers, "none")) {
-        char *few = shortened(strangers);
+        AUTO_FREE char *few = shortened(strangers);
 
         found(events, FINDING_DEVICE_SHARED, few ? few : strangers, NULL);
-        free(few);
     }
     if (json_is_integer(before) && json_is_integer(after) &&
         json_integer_value(after) > json_integer_value(before))
@@ -260,11 +258,10 @@ static void lost_parts(const struct events *events)
         const char *status = member_text(part, "status");
 
         if (strcmp(status, "ok") && strcmp(status, "unavailable")) {
-            char *subject =
+            AUTO_FREE char *subject =
                 text_format("%s: %s", member_text(part, "part"), member_text(part, "message"));
 
             found(events, FINDING_TELEMETRY_GAP, subject, NULL);
-            free(subject);
         }
     }
 }
@@ -344,11 +341,10 @@ static enum status add_trial(const struct window_telemetry_view *view, const cha
     }
     if (has_power && joules > 0 &&
         fabs(by_power - joules) > (POWER_TOLERANCE + 2 * COUNTER_STEP_S / seconds) * joules) {
-        char *counter = text_format("%s.%s", part, name);
+        AUTO_FREE char *counter = text_format("%s.%s", part, name);
 
         finding_add(findings, FINDING_ENERGY_DISAGREES, view->number, counter,
                     (double[]){joules, by_power});
-        free(counter);
     }
     account->joules += joules;
     account->seconds += seconds;
@@ -483,14 +479,13 @@ static json_t *counters_of(const struct window_telemetry_view *views, size_t cou
 
         EACH(part, views[i].telemetry) {
             EACH(channel, json_object_get(part, "channels")) {
-                char *key =
+                AUTO_FREE char *key =
                     text_format("%s\n%s", member_text(part, "part"), member_text(channel, "name"));
 
                 if (key && is_energy(member_text(channel, "name")) &&
                     !strcmp(member_text(channel, "kind"), "counter") &&
                     !json_object_get(counters, key))
                     json_object_set(counters, key, channel);
-                free(key);
             }
         }
     }
@@ -535,9 +530,9 @@ static enum status add_energy(const struct window_telemetry_view *views, size_t 
                               bool device_is_cpu, const struct window_telemetry_work *work,
                               struct estimate *estimate, struct error *err)
 {
-    json_t *counters = counters_of(views, count);
+    json_auto_t *counters = counters_of(views, count);
     size_t counter_count = json_object_size(counters);
-    struct account *accounts = calloc(counter_count + 1, sizeof(*accounts));
+    AUTO_FREE struct account *accounts = calloc(counter_count + 1, sizeof(*accounts));
     struct account packages = {.logs = calloc(count + 1, sizeof(double))};
     const struct account *device = NULL;
     enum status status = accounts && packages.logs ? STATUS_OK : error_no_memory(err);
@@ -561,9 +556,7 @@ static enum status add_energy(const struct window_telemetry_view *views, size_t 
         json_decref(accounts[i].json);
         free(accounts[i].logs);
     }
-    free(accounts);
     free(packages.logs);
-    json_decref(counters);
     return status;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/text.h"
 #include "results/record/record.h"
 
@@ -135,7 +136,7 @@ static enum status take_member(void *context, struct record_span name, struct re
                                struct error *err)
 {
     struct parsing *parsing = context;
-    char *key = text_format("%.*s", (int)name.length, name.bytes);
+    AUTO_FREE char *key = text_format("%.*s", (int)name.length, name.bytes);
     const bool is_record = key && !strcmp(key, "record");
     json_t *json =
         is_record ? json_null() : json_loadb(value.bytes, value.length, JSON_DECODE_ANY, NULL);
@@ -145,7 +146,6 @@ static enum status take_member(void *context, struct record_span name, struct re
         json_decref(json);
     if (is_record)
         parsing->record = value;
-    free(key);
     return is_set ? STATUS_OK : error_no_memory(err);
 }
 

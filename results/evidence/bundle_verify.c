@@ -9,6 +9,7 @@
 
 #include <sqlite3.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 #include "harness/core/text.h"
 #include "results/evidence/note.h"
@@ -39,11 +40,10 @@ static void remove_folder(char *folder)
     static const char *const names[] = {"rows.db", "rows.db-wal", "rows.db-shm", "rows.db-journal"};
 
     for (size_t i = 0; folder && i < sizeof(names) / sizeof(names[0]); i++) {
-        char *path = text_format("%s/%s", folder, names[i]);
+        AUTO_FREE char *path = text_format("%s/%s", folder, names[i]);
 
         if (path)
             unlink(path);
-        free(path);
     }
     if (folder)
         rmdir(folder);

@@ -168,7 +168,7 @@ static enum status gather_member(void *context, struct record_span path, struct 
     const struct gathering *gathering = context;
     struct bundle_secrets *secrets = gathering->secrets;
     char name[256];
-    json_t *json;
+    json_auto_t *json = NULL;
     int word;
     enum status status;
 
@@ -182,7 +182,6 @@ static enum status gather_member(void *context, struct record_span path, struct 
     json = json_loadb(value.bytes, value.length, JSON_DECODE_ANY, NULL);
     status = json ? add_value(secrets, json, !is_pattern(secrets->options->withhold[word]), err)
                   : error_no_memory(err);
-    json_decref(json);
     return status;
 }
 

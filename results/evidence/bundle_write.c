@@ -61,13 +61,12 @@ static json_t *base64_json(sqlite3_stmt *row, int column)
 {
     const size_t length = (size_t)sqlite3_column_bytes(row, column);
     const size_t capacity = sodium_base64_encoded_len(length, sodium_base64_VARIANT_ORIGINAL);
-    char *text = malloc(capacity);
+    AUTO_FREE char *text = malloc(capacity);
     json_t *ret = NULL;
 
     if (text)
         ret = json_string(sodium_bin2base64(text, capacity, sqlite3_column_blob(row, column),
                                             length, sodium_base64_VARIANT_ORIGINAL));
-    free(text);
     return ret;
 }
 
@@ -267,7 +266,7 @@ static enum status put_record(struct writer *writer, sqlite3_stmt *row, struct e
     const void *bytes = sqlite3_column_blob(row, 2);
     struct digest salt;
     json_t *salt_json = NULL, *record;
-    char *body = NULL;
+    AUTO_FREE char *body = NULL;
 
     if (bytes && sqlite3_column_bytes(row, 2) == DIGEST_SIZE)
         memcpy(salt.bytes, bytes, DIGEST_SIZE);
@@ -277,7 +276,6 @@ static enum status put_record(struct writer *writer, sqlite3_stmt *row, struct e
                         (size_t)sqlite3_column_bytes(row, 3), bytes ? &salt : NULL, &body,
                         &salt_json, &writer->summary.withheld, err));
     record = json_loads(body, 0, NULL);
-    free(body);
     writer->summary.records++;
     return put_line(writer,
                     json_pack("{s:I, s:o, s:o}", "leaf", (json_int_t)sqlite3_column_int64(row, 0),

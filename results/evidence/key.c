@@ -47,7 +47,7 @@ static const char *key_trimmed(const char *text, size_t *ret_length);
 
 static enum status make_folder(const char *path, struct error *err)
 {
-    char *folder = strdup(path);
+    AUTO_FREE char *folder = strdup(path);
     char *slash = folder ? strrchr(folder, '/') : NULL;
     enum status status = STATUS_OK;
 
@@ -57,7 +57,6 @@ static enum status make_folder(const char *path, struct error *err)
         *slash = '\0';
         status = file_make_directories(folder, 0700, err);
     }
-    free(folder);
     return status;
 }
 
@@ -508,15 +507,13 @@ static enum status key_sign_by_command(const struct key *key, const void *bytes,
     uint8_t signature[KEY_SIGNATURE_SIZE];
     size_t answered = 0, trimmed, got = 0;
     struct error reason = ERROR_INIT;
-    char *answer = NULL;
+    AUTO_FREE char *answer = NULL;
     enum status status = filter_run(&filter, &answer, &answered, &reason);
     const char *word;
 
-    if (status != STATUS_OK) {
-        free(answer);
+    if (status != STATUS_OK)
         return error_set(err, status, "the command that signs for the key %s failed: %s",
                          key->public.name, reason.message);
-    }
     word = key_trimmed(answer, &trimmed);
     if (strlen(answer) != answered ||
         !key_base64_decode(word, trimmed, signature, sizeof(signature), &got) ||
@@ -532,7 +529,6 @@ static enum status key_sign_by_command(const struct key *key, const void *bytes,
                            key->public.name);
     else
         memcpy(ret, signature, sizeof(signature));
-    free(answer);
     return status;
 }
 
@@ -729,7 +725,7 @@ enum status key_public_parse(const char *text, struct key_public *ret, struct er
 
 enum status key_public_read(const char *word, struct key_public *ret, struct error *err)
 {
-    char *bytes;
+    AUTO_FREE char *bytes = NULL;
     size_t length;
     enum status status;
 
@@ -746,7 +742,6 @@ enum status key_public_read(const char *word, struct key_public *ret, struct err
     status = key_public_parse(bytes, ret, err);
     if (status != STATUS_OK)
         error_prefix(err, "%s", word);
-    free(bytes);
     return status;
 }
 

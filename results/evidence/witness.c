@@ -160,7 +160,7 @@ static enum status write_state(const char *path, const struct note *note, struct
 /* One witness at a time: the file itself is replaced, so the lock is on one beside it. */
 static enum status lock_state(const char *path, int *ret, struct error *err)
 {
-    char *name = text_format("%s.lock", path);
+    AUTO_FREE char *name = text_format("%s.lock", path);
     enum status status = STATUS_OK;
     int fd;
 
@@ -174,7 +174,6 @@ static enum status lock_state(const char *path, int *ret, struct error *err)
     } else {
         *ret = fd;
     }
-    free(name);
     return status;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/text.h"
 #include "results/formats/claim_fields.h"
 #include "results/formats/import.h"
@@ -84,7 +85,7 @@ static enum status declare_left_out(struct import_claims *claims, const char *pa
                                     struct error *err)
 {
     const char *first = first_left_out(claims), *slash = strrchr(path, '/');
-    char *words;
+    AUTO_FREE char *words = NULL;
     bool failed;
 
     if (claims->left_out_count == 0)
@@ -98,7 +99,6 @@ static enum status declare_left_out(struct import_claims *claims, const char *pa
         claim_declare(&claims->items[i], "", "import.left_out", words, "the whole file");
         failed |= claims->items[i].readings.failed;
     }
-    free(words);
     return failed ? error_no_memory(err) : STATUS_OK;
 }
 

@@ -81,11 +81,10 @@ static enum status take_times(const json_t *times, double unit_ns, const char *n
         const double ns = json_number_value(value) * unit_ns;
 
         if (!json_is_number(value) || !(ns >= 0.5 && ns <= 0x1p62)) {
-            char *shown = json_dumps(value, JSON_ENCODE_ANY);
+            AUTO_FREE char *shown = json_dumps(value, JSON_ENCODE_ANY);
 
             error_set(err, STATUS_INVALID, "%s: time %zu is %.40s: must be from 1 ns to 2^62 ns",
                       where, i + 1, shown ? shown : "no number");
-            free(shown);
             return STATUS_INVALID;
         }
         trial->sample_ns[trial->count++] = llround(ns);
@@ -133,7 +132,7 @@ static enum status leave_out(struct csv_samples *samples, const char *message, s
 static enum status take_results(const json_t *results, const char *origin,
                                 struct csv_samples *samples, struct error *err)
 {
-    json_t *names = hyperfine_names(results);
+    json_auto_t *names = hyperfine_names(results);
     enum status status = STATUS_OK;
 
     samples->series = calloc(json_array_size(results), sizeof(*samples->series));
@@ -156,7 +155,6 @@ static enum status take_results(const json_t *results, const char *origin,
         status = status == STATUS_INVALID ? leave_out(samples, why.message, err)
                                           : error_set(err, status, "%s", why.message);
     }
-    json_decref(names);
     if (status == STATUS_OK && samples->series_count == 0)
         status = error_set(err, STATUS_INVALID, "%s",
                            json_string_value(json_array_get(samples->left_out, 0)));
@@ -204,7 +202,7 @@ enum status csv_import_hyperfine(FILE *file, const char *origin, struct csv_samp
                                  struct error *err)
 {
     struct csv_samples samples = {0};
-    json_t *root = NULL;
+    json_auto_t *root = NULL;
     const json_t *results;
     bool cut = false;
     enum status status = read_json(file, origin, "results", &root, &cut, err);
@@ -221,7 +219,6 @@ enum status csv_import_hyperfine(FILE *file, const char *origin, struct csv_samp
                            "the file ends early: what follows the last whole result is "
                            "not in it",
                            err);
-    json_decref(root);
     if (status == STATUS_OK)
         *ret = samples;
     else
@@ -234,7 +231,7 @@ static enum status import_list(FILE *file, const char *origin, const char *unit,
                                struct csv_samples *ret, struct error *err)
 {
     struct csv_samples samples = {0};
-    json_t *root = NULL;
+    json_auto_t *root = NULL;
     double unit_ns = 0;
     enum status status = read_json(file, origin, NULL, &root, NULL, err);
 
@@ -251,7 +248,6 @@ static enum status import_list(FILE *file, const char *origin, const char *unit,
         samples.series_count = 1;
         status = take_times(root, unit_ns, origin, origin, samples.series, err);
     }
-    json_decref(root);
     if (status == STATUS_OK)
         *ret = samples;
     else

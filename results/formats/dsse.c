@@ -21,13 +21,12 @@ char *dsse_pae(const char *type, const void *payload, size_t length, size_t *ret
 static json_t *base64(const void *bytes, size_t length)
 {
     size_t size = sodium_base64_encoded_len(length, sodium_base64_VARIANT_ORIGINAL);
-    char *text = malloc(size);
+    AUTO_FREE char *text = malloc(size);
     json_t *json = NULL;
 
     if (text)
         json = json_string(
             sodium_bin2base64(text, size, bytes, length, sodium_base64_VARIANT_ORIGINAL));
-    free(text);
     return json;
 }
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/text.h"
 #include "results/formats/csv_export.h"
 #include "results/formats/format_name.h"
@@ -88,11 +89,10 @@ enum status export_jsonl(struct store *store, const struct export_request *reque
                          struct error *err)
 {
     for (size_t i = 0; i < request->count; i++) {
-        char *line = NULL;
+        AUTO_FREE char *line = NULL;
 
         TRY(export_record_line(store, request->cells[i], &line, NULL, err));
         fprintf(file, "%s\n", line);
-        free(line);
         TRY(export_check(file, err));
     }
     return STATUS_OK;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/digest.h"
 #include "harness/core/member.h"
 #include "harness/core/text.h"
@@ -40,11 +41,10 @@ static void add_property(struct bom *bom, json_t *component, const char *name, c
 
 static void add_number(struct bom *bom, json_t *component, const char *name, const json_t *value)
 {
-    char *text =
+    AUTO_FREE char *text =
         json_is_integer(value) ? text_format("%lld", (long long)json_integer_value(value)) : NULL;
 
     add_property(bom, component, name, text);
-    free(text);
 }
 
 static void set_text(struct bom *bom, json_t *object, const char *key, const char *value)
@@ -129,7 +129,7 @@ static char *package_url(const json_t *file, const char *system)
     const char *namespace = package_namespace(member_string(file, "manager"), system);
     const char *colon = package ? strchr(package, ':') : NULL;
     struct text url = TEXT_INIT;
-    char *name;
+    AUTO_FREE char *name = NULL;
 
     if (!package || !*package || !namespace)
         return NULL;
@@ -138,7 +138,6 @@ static char *package_url(const json_t *file, const char *system)
         return NULL;
     text_append_format(&url, "pkg:%s/", namespace);
     append_encoded(&url, name);
-    free(name);
     if (version) {
         text_append_char(&url, '@');
         append_encoded(&url, version);
@@ -156,13 +155,13 @@ static void add_file(struct bom *bom, const json_t *file)
     const char *path = member_string(file, "path"), *sha256 = member_string(file, "sha256");
     const char *kind = member_string(file, "kind"), *at = member_string(file, "at");
     const char *base = path ? strrchr(path, '/') : NULL;
-    char *reference = text_format("file:%s#%s", path ? path : "", sha256 ? sha256 : "unread");
-    char *url;
+    AUTO_FREE char *reference =
+        text_format("file:%s#%s", path ? path : "", sha256 ? sha256 : "unread");
+    AUTO_FREE char *url = NULL;
     json_t *component = reference ? json_object_get(bom->seen, reference) : NULL;
 
     if (component) {
         add_property(bom, component, "assay:mapped", at);
-        free(reference);
         return;
     }
     component = add_component(bom,
@@ -171,13 +170,11 @@ static void add_file(struct bom *bom, const json_t *file)
                                         : path ? path
                                                : "unknown"),
                               reference);
-    free(reference);
     if (!component)
         return;
     url = package_url(file, bom->system);
     set_text(bom, component, "version", member_string(file, "version"));
     set_text(bom, component, "purl", url);
-    free(url);
     if (sha256)
         bom->failed |=
             json_object_set_new(component, "hashes",
@@ -219,7 +216,7 @@ static void add_device(struct bom *bom, const json_t *record)
     const char *driver = export_reading(readings, "device.driver_version");
     const char *backend = member_string(device, "backend"), *key;
     json_t *component, *reading;
-    char *title;
+    AUTO_FREE char *title = NULL;
 
     if (!name)
         return;
@@ -236,17 +233,15 @@ static void add_device(struct bom *bom, const json_t *record)
                  json_is_true(json_object_get(device, "simulated")) ? "true" : "false");
     json_object_foreach((json_t *)readings, key, reading)
     {
-        char *label = text_format("assay:reading:%s", key);
+        AUTO_FREE char *label = text_format("assay:reading:%s", key);
         const json_t *value = json_object_get(reading, "value");
-        char *text = json_is_string(value)   ? text_format("%s", json_string_value(value))
-                     : json_is_number(value) ? json_dumps(value, JSON_ENCODE_ANY)
-                                             : NULL;
+        AUTO_FREE char *text = json_is_string(value)   ? text_format("%s", json_string_value(value))
+                               : json_is_number(value) ? json_dumps(value, JSON_ENCODE_ANY)
+                                                       : NULL;
 
         if (label)
             add_property(bom, component, label, text);
         bom->failed |= !label;
-        free(label);
-        free(text);
     }
     if (!driver)
         return;
@@ -256,7 +251,6 @@ static void add_device(struct bom *bom, const json_t *record)
                                                 title, "version", driver)
                                     : NULL,
                               "driver");
-    free(title);
 }
 
 static void add_system(struct bom *bom, const json_t *record)
@@ -315,22 +309,20 @@ static json_t *make_subject(struct bom *bom, const json_t *record, const json_t 
     if (!subject)
         return NULL;
     if (json_is_integer(version)) {
-        char *text = text_format("%lld", (long long)json_integer_value(version));
+        AUTO_FREE char *text = text_format("%lld", (long long)json_integer_value(version));
 
         set_text(bom, subject, "version", text);
-        free(text);
     }
     set_text(bom, subject, "description", member_string(declared, "description"));
     add_property(bom, subject, "assay:result", member_string(record, "id"));
     add_property(bom, subject, "assay:campaign",
                  member_string(json_object_get(record, "campaign"), "uid"));
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        char *label = text_format("assay:%s", names[i]);
+        AUTO_FREE char *label = text_format("assay:%s", names[i]);
 
         if (label)
             add_property(bom, subject, label, member_string(identity, names[i]));
         bom->failed |= !label;
-        free(label);
     }
     add_number(bom, subject, "assay:batch", json_object_get(identity, "batch"));
     add_property(bom, subject, "assay:device", member_string(record, "device_spec"));
@@ -381,8 +373,9 @@ enum status export_cyclonedx(struct store *store, const struct export_request *r
                              struct error *err)
 {
     struct bom bom = {json_array(), json_array(), json_object(), NULL, false};
-    json_t *record = NULL, *rows = NULL, *json = NULL;
-    char *urn = NULL;
+    json_auto_t *record = NULL, *rows = NULL;
+    json_t *json = NULL;
+    AUTO_FREE char *urn = NULL;
     enum status status = store_cell_json(store, request->cells[0], &record, err);
 
     if (status == STATUS_OK)
@@ -403,9 +396,6 @@ enum status export_cyclonedx(struct store *store, const struct export_request *r
         }
         status = export_put_json(json, JSON_INDENT(2), file, err);
     }
-    free(urn);
-    json_decref(rows);
-    json_decref(record);
     json_decref(bom.components);
     json_decref(bom.references);
     json_decref(bom.seen);

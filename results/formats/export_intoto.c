@@ -82,7 +82,7 @@ enum status export_intoto(struct store *store, const struct export_request *requ
                           struct error *err)
 {
     json_t *subjects = json_array(), *results = json_array(), *statement, *envelope;
-    char *payload = NULL;
+    AUTO_FREE char *payload = NULL;
     enum status status = STATUS_OK;
 
     for (size_t i = 0; i < request->count && status == STATUS_OK; i++)
@@ -100,6 +100,5 @@ enum status export_intoto(struct store *store, const struct export_request *requ
     json_decref(statement);
     if (status == STATUS_OK)
         status = dsse_sign(PAYLOAD_TYPE, payload, strlen(payload), request->signer, &envelope, err);
-    free(payload);
     return status == STATUS_OK ? export_put_json(envelope, JSON_INDENT(2), file, err) : status;
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "protocols/finding.h"
 
@@ -25,8 +26,8 @@ static void put(struct log *log, const char *event, const char *key, int64_t utc
                 json_t *more)
 {
     json_t *metadata = json_pack("{s:s, s:i}", "file", "assay", "lineno", ++log->line);
-    json_t *json, *shown;
-    char *text;
+    json_auto_t *json = NULL, *shown = NULL;
+    AUTO_FREE char *text = NULL;
 
     json_object_set(metadata, "result", json_object_get(log->record, "id"));
     json_object_update(metadata, more);
@@ -39,9 +40,6 @@ static void put(struct log *log, const char *event, const char *key, int64_t utc
     log->failed |= !text;
     if (text)
         fprintf(log->file, ":::MLLOG %s\n", text);
-    free(text);
-    json_decref(shown);
-    json_decref(json);
 }
 
 static void put_point(struct log *log, const char *key, int64_t utc_ns, const json_t *value)

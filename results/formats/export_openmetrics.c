@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "harness/core/canonical.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "protocols/finding.h"
 #include "protocols/metric.h"
@@ -184,7 +185,7 @@ static bool put_findings(FILE *file, const json_t *rows, const struct export_req
     bool headed = false;
 
     EACH(row, rows) {
-        json_t *codes = findings_codes(json_object_get(row, "findings"));
+        json_auto_t *codes = findings_codes(json_object_get(row, "findings"));
 
         if (!codes)
             return false;
@@ -203,7 +204,6 @@ static bool put_findings(FILE *file, const json_t *rows, const struct export_req
             fputs("} 1", file);
             put_time(file, row, request);
         }
-        json_decref(codes);
     }
     return true;
 }
@@ -211,12 +211,11 @@ static bool put_findings(FILE *file, const json_t *rows, const struct export_req
 enum status export_openmetrics(struct store *store, const struct export_request *request,
                                FILE *file, struct error *err)
 {
-    json_t *stored = NULL, *rows;
+    json_auto_t *stored = NULL, *rows = NULL;
     bool ok;
 
     TRY(export_rows(store, request, &stored, err));
     rows = export_printable(stored);
-    json_decref(stored);
     if (!rows)
         return error_no_memory(err);
     for (size_t i = 0; i < METRIC_COUNT; i++)
@@ -226,7 +225,6 @@ enum status export_openmetrics(struct store *store, const struct export_request 
     if (json_array_size(rows))
         put_verdicts(file, rows, request);
     ok = put_findings(file, rows, request);
-    json_decref(rows);
     if (!ok)
         return error_no_memory(err);
     fputs("# EOF\n", file);

@@ -99,7 +99,7 @@ static enum status lines_of(const json_t *rows, struct text *ret, struct error *
 
 static enum status convert(const struct text *lines, FILE *file, struct error *err)
 {
-    char *sql = statement(), *out = NULL;
+    AUTO_FREE char *sql = statement(), *out = NULL;
     char program[] = "duckdb", plain[] = "-no-init", command[] = "-c";
     char *argv[] = {program, plain, command, sql, NULL};
     const struct process_call call = {.argv = argv,
@@ -126,8 +126,6 @@ static enum status convert(const struct text *lines, FILE *file, struct error *e
                            end.code);
     if (status == STATUS_OK)
         fwrite(out, 1, length, file);
-    free(sql);
-    free(out);
     return status == STATUS_OK ? export_check(file, err) : status;
 }
 

@@ -18,7 +18,7 @@ enum status export_check(FILE *file, struct error *err)
 
 enum status export_put_json(json_t *json, size_t flags, FILE *file, struct error *err)
 {
-    char *dumped = json ? json_dumps(json, flags | JSON_ENCODE_ANY) : NULL;
+    AUTO_FREE char *dumped = json ? json_dumps(json, flags | JSON_ENCODE_ANY) : NULL;
     CLEANUP(text_finish) struct text text = TEXT_INIT;
     bool ok;
 
@@ -26,7 +26,6 @@ enum status export_put_json(json_t *json, size_t flags, FILE *file, struct error
     text_append_json(&text, dumped ? dumped : "", dumped ? strlen(dumped) : 0);
     text_append_char(&text, '\n');
     ok = dumped && text_ok(&text);
-    free(dumped);
     if (ok)
         fwrite(text.data, 1, text.length, file);
     return ok ? export_check(file, err) : error_no_memory(err);
@@ -40,12 +39,11 @@ enum status export_rows(struct store *store, const struct export_request *reques
 
     for (size_t i = 0; i < request->count && status == STATUS_OK; i++) {
         struct store_filter filter = {.cell = request->cells[i]};
-        json_t *one = NULL;
+        json_auto_t *one = NULL;
 
         status = store_list_results(store, &filter, &one, err);
         if (status == STATUS_OK && json_array_extend(rows, one) < 0)
             status = error_no_memory(err);
-        json_decref(one);
     }
     if (status == STATUS_OK)
         *ret = rows;

@@ -299,7 +299,7 @@ static enum status add_fio(const struct foreign_program *program, struct import_
     for (size_t i = 0; status == STATUS_OK && i < sizeof(directions) / sizeof(directions[0]); i++) {
         const json_t *figures = json_object_get(entry->fields, directions[i]);
         struct store_claim *claim;
-        char *words;
+        AUTO_FREE char *words = NULL;
         double rate;
 
         if (!has_figures(figures))
@@ -319,7 +319,6 @@ static enum status add_fio(const struct foreign_program *program, struct import_
                                                  json_object_get(entry->fields, "job options")),
                                        &claim, err)
                        : error_no_memory(err);
-        free(words);
         if (status != STATUS_OK)
             break;
         claim->rate = rate;
@@ -339,7 +338,7 @@ static enum status add_entries(const struct foreign_program *program, const json
                                struct error *err)
 {
     const json_t *list = json_object_get(root, name);
-    json_t *names = program->names ? program->names(list) : NULL;
+    json_auto_t *names = program->names ? program->names(list) : NULL;
     enum status status = STATUS_OK;
 
     if (program->names && !names)
@@ -361,7 +360,6 @@ static enum status add_entries(const struct foreign_program *program, const json
         if (status != STATUS_OK)
             break;
     }
-    json_decref(names);
     return status;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/text.h"
 #include "results/formats/foreign_json.h"
 #include "results/formats/foreign_text.h"
@@ -31,7 +32,7 @@ static enum status check_return(const struct foreign_entry *entry, const char *k
 
     for (const char *slash = strchr(key, '/'); slash && status == STATUS_OK;
          slash = strchr(slash + 1, '/')) {
-        char *name = text_format("%.*s/return_code", (int)(slash - key), key);
+        AUTO_FREE char *name = text_format("%.*s/return_code", (int)(slash - key), key);
         const json_t *code = name ? json_object_get(entry->fields, name) : NULL;
 
         if (!name)
@@ -39,7 +40,6 @@ static enum status check_return(const struct foreign_entry *entry, const char *k
         else if (code && !(json_is_number(code) && json_number_value(code) == 0))
             status = error_set(err, STATUS_INVALID, "%s: %.100s: its %.100s is not 0", entry->where,
                                key, name);
-        free(name);
     }
     return status;
 }

@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "harness/core/canonical.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/text.h"
 
 #define DEPTH_MAX 64     /* of objects and lists in each other; the formats have at most 6 */
@@ -211,7 +212,7 @@ static enum status consider(struct scan *scan, const char *list, const char *whe
                             struct found *found, struct error *err)
 {
     struct error why = ERROR_INIT;
-    json_t *root = NULL;
+    json_auto_t *root = NULL;
     const bool cut = !scan->ended;
     enum status status = parse_scan(scan, where, &root, &why);
 
@@ -223,7 +224,6 @@ static enum status consider(struct scan *scan, const char *list, const char *whe
         found->cut = cut;
         found->count++;
     }
-    json_decref(root);
     return STATUS_OK;
 }
 

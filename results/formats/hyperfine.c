@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "harness/core/text.h"
 
@@ -15,10 +16,9 @@
 
 static void append_value(struct text *text, const json_t *value)
 {
-    char *shown = json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY);
+    AUTO_FREE char *shown = json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY);
 
     text_append(text, shown ? shown : json_is_string(value) ? json_string_value(value) : "?");
-    free(shown);
 }
 
 /* "COMMAND (driver=550, size=4)"; `parameter` is a number by itself in hyperfine 1.5 to 1.10. */
@@ -67,21 +67,18 @@ static json_t *count_names(const json_t *names)
 static bool tell_apart(json_t *names, const json_t *results,
                        char *(*better)(const json_t *result, const char *name, json_t *numbers))
 {
-    json_t *counts = count_names(names), *numbers = json_object();
+    json_auto_t *counts = count_names(names), *numbers = json_object();
     bool ok = counts && numbers;
 
     for (size_t i = 0; ok && i < json_array_size(names); i++) {
         const char *name = json_string_value(json_array_get(names, i));
-        char *told;
+        AUTO_FREE char *told = NULL;
 
         if (!name || json_integer_value(json_object_get(counts, name)) < 2)
             continue;
         told = better(json_array_get(results, i), name, numbers);
         ok = told && json_array_set_new(names, i, json_string(told)) == 0;
-        free(told);
     }
-    json_decref(counts);
-    json_decref(numbers);
     return ok;
 }
 

@@ -148,12 +148,11 @@ static const char *remedy_of(const char *head, size_t length)
 static int64_t count_cells(struct store *store, int64_t campaign)
 {
     struct store_filter filter = {.campaign = campaign};
-    json_t *rows = NULL;
+    json_auto_t *rows = NULL;
     int64_t count = 0;
 
     if (store_list_results(store, &filter, &rows, NULL) == STATUS_OK)
         count = (int64_t)json_array_size(rows);
-    json_decref(rows);
     return count;
 }
 

@@ -10,6 +10,7 @@
 
 #include <sqlite3.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/text.h"
 #include "results/formats/import.h"
 #include "results/formats/llama_bench_place.h"
@@ -53,7 +54,7 @@ static char *uri_of(const char *path)
 
 static enum status open_file(const char *path, int *steps, sqlite3 **ret, struct error *err)
 {
-    char *uri = uri_of(path);
+    AUTO_FREE char *uri = uri_of(path);
     sqlite3 *db = NULL;
     enum status status = STATUS_OK;
     int rc;
@@ -62,7 +63,6 @@ static enum status open_file(const char *path, int *steps, sqlite3 **ret, struct
         return error_no_memory(err);
     rc = sqlite3_open_v2(uri, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX,
                          NULL);
-    free(uri);
     if (rc == SQLITE_OK) {
         sqlite3_limit(db, SQLITE_LIMIT_LENGTH, 1 << 20);
         sqlite3_limit(db, SQLITE_LIMIT_COLUMN, COLUMNS_MAX);
@@ -143,7 +143,7 @@ static json_t *column_json(sqlite3_stmt *row, int column, const char *where, str
 static enum status read_row(sqlite3_stmt *row, const char *path, struct import_claims *claims,
                             struct error *err)
 {
-    json_t *fields = json_object();
+    json_auto_t *fields = json_object();
     const size_t number = claims->count + claims->left_out_count + 1;
     char where[256];
     struct error why = ERROR_INIT;
@@ -165,7 +165,6 @@ static enum status read_row(sqlite3_stmt *row, const char *path, struct import_c
         status = import_claims_entry(claims, claims->count, status, &why, err);
     else if ((status = llama_bench_type_fields(fields, err)) == STATUS_OK)
         status = llama_bench_add(claims, path, where, fields, err);
-    json_decref(fields);
     return status;
 }
 

@@ -6,6 +6,7 @@
 
 #include <csv.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "results/formats/foreign_text.h"
@@ -19,7 +20,7 @@ enum status llama_bench_read_json(const char *path, const char *bytes, size_t le
                                   struct import_claims *ret, struct error *err)
 {
     struct import_claims claims = {0};
-    json_t *json = NULL;
+    json_auto_t *json = NULL;
     char where[WHERE_SIZE];
     bool cut = false;
     enum status status = foreign_text_find(bytes, length, path, NULL, &json, &cut, err);
@@ -35,7 +36,6 @@ enum status llama_bench_read_json(const char *path, const char *bytes, size_t le
     if (status == STATUS_OK && cut)
         status = import_claims_leave_out(&claims, err, "%s: ends within what follows result %zu",
                                          path, json_array_size(json));
-    json_decref(json);
     return import_claims_settle(&claims, status, path, "has no result", ret, err);
 }
 
@@ -44,7 +44,7 @@ static enum status add_line(struct import_claims *claims, const char *path, cons
                             const char *line, size_t length, struct error *err)
 {
     struct error why = ERROR_INIT;
-    json_t *fields = NULL;
+    json_auto_t *fields = NULL;
     enum status status;
 
     if (!foreign_text_begins(line, length, false))
@@ -54,7 +54,6 @@ static enum status add_line(struct import_claims *claims, const char *path, cons
         status = llama_bench_add(claims, path, where, fields, err);
     else
         status = import_claims_entry(claims, claims->count, status, &why, err);
-    json_decref(fields);
     return status;
 }
 

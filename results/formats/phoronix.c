@@ -114,10 +114,9 @@ static char *join_parts(json_t *parts)
 static void declare_parts(struct store_claim *claim, const char *reading, const json_t *system,
                           const char *name)
 {
-    char *parts = join_parts(json_object_get(system, name));
+    AUTO_FREE char *parts = join_parts(json_object_get(system, name));
 
     claim_declare(claim, phoronix.name, reading, parts, name);
-    free(parts);
 }
 
 /* raw_values, a list; all_results of the older forms, "100:101". */
@@ -129,10 +128,9 @@ static void declare_raw(struct store_claim *claim, const json_t *fields, const c
     size_t count = 0;
 
     EACH(value, list) {
-        char *shown = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(10));
+        AUTO_FREE char *shown = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(10));
 
         text_append_format(&text, "%s%s", value_at ? ", " : "", shown ? shown : "?");
-        free(shown);
         count++;
     }
     for (const char *c = joined; !list && c && *c; c++) {

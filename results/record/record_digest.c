@@ -1,6 +1,8 @@
 /* Digests of records, and what is committed to in them. */
 #include "results/record/record.h"
 
+#include "harness/core/cleanup.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +17,7 @@ bool record_member_salt(const struct record_salts *salts, struct record_span pat
                         struct digest *ret)
 {
     const char *hex;
-    char *key;
+    AUTO_FREE char *key = NULL;
 
     if (salts && salts->has_all) {
         *ret = digest_hmac(&salts->all, path.bytes, path.length);
@@ -23,7 +25,6 @@ bool record_member_salt(const struct record_salts *salts, struct record_span pat
     }
     key = salts && salts->each ? text_format("%.*s", (int)path.length, path.bytes) : NULL;
     hex = key ? json_string_value(json_object_get(salts->each, key)) : NULL;
-    free(key);
     return hex && digest_from_hex(hex, ret);
 }
 

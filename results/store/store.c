@@ -49,12 +49,11 @@ static enum status check_companions(const char *path, struct error *err)
 
 static enum status no_database(const char *path, struct error *err)
 {
-    char *word = shell_quoted(path);
+    AUTO_FREE char *word = shell_quoted(path);
 
     error_set(err, STATUS_NOT_FOUND,
               "%s: there is no such database; `assay run first-look --db %s` makes one", path,
               word ? word : "FILE");
-    free(word);
     return STATUS_NOT_FOUND;
 }
 
@@ -159,12 +158,11 @@ static enum status use_log(struct store *store, struct error *err)
  */
 static void remove_empty(const char *path)
 {
-    char *journal = text_format("%s-journal", path);
+    AUTO_FREE char *journal = text_format("%s-journal", path);
     struct stat st;
 
     if (journal && stat(path, &st) == 0 && st.st_size == 0 && stat(journal, &st) != 0)
         unlink(path);
-    free(journal);
 }
 
 enum status store_open(const char *path, enum store_mode mode, int64_t busy_timeout_ns,

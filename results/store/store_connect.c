@@ -76,11 +76,10 @@ const char *store_odd_companion(const char *path)
     struct stat st;
 
     for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]) && !found; i++) {
-        char *name = text_format("%s%s", path, endings[i]);
+        AUTO_FREE char *name = text_format("%s%s", path, endings[i]);
 
         if (name && stat(name, &st) == 0 && !S_ISREG(st.st_mode))
             found = endings[i];
-        free(name);
     }
     return found;
 }

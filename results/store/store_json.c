@@ -81,7 +81,7 @@ static enum status real_to_json(struct statement *statement, int column, json_t 
     const char *path = statement->store->path;
     const char *name = sqlite3_column_name(statement->handle, column);
     const double value = sqlite3_column_double(statement->handle, column);
-    char *where;
+    AUTO_FREE char *where = NULL;
 
     if (isfinite(value)) {
         *ret = json_real(value);
@@ -92,7 +92,6 @@ static enum status real_to_json(struct statement *statement, int column, json_t 
               "%s: column %s%s holds %sinfinity, which is no measurement: another program changed "
               "the file; `assay verify %s` tells more",
               path, name, where ? where : "", value < 0 ? "-" : "", store_word(statement->store));
-    free(where);
     return STATUS_CORRUPT;
 }
 

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/text.h"
 
 /*
@@ -49,13 +50,12 @@ void store_trust_schema(sqlite3 *db)
 /* The log next to the file belongs to it. */
 static int64_t work_allowed(const char *path)
 {
-    char *log = text_format("%s-wal", path);
+    AUTO_FREE char *log = text_format("%s-wal", path);
     struct stat st;
     int64_t bytes = stat(path, &st) == 0 ? st.st_size : 0;
 
     if (log && stat(log, &st) == 0)
         bytes += st.st_size;
-    free(log);
     return WORK_BASE + WORK_PER_BYTE * bytes;
 }
 

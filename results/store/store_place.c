@@ -8,6 +8,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/file.h"
 #include "harness/core/text.h"
 
@@ -100,7 +101,7 @@ enum status store_busy(const struct store *store, const char *doing, struct erro
     const double seconds = (double)store->busy_timeout_ns / 1e9;
     const long pid = writer_of(store->path);
     const size_t system = system_of(store->path);
-    char *name;
+    AUTO_FREE char *name = NULL;
 
     if (pid == 0 && system < sizeof(systems) / sizeof(systems[0]) && systems[system].of_a_network)
         return error_set(err, STATUS_BUSY,
@@ -119,7 +120,6 @@ enum status store_busy(const struct store *store, const char *doing, struct erro
               "%s: %s: another process has been writing to this database for %.1f s: process %ld "
               "(%s); wait until it is done, or choose another file with --db",
               store->path, doing, seconds, pid, name ? name : "?");
-    free(name);
     return STATUS_BUSY;
 }
 

@@ -18,11 +18,10 @@ static enum status rows_of(struct store *store, const char *sql, int64_t key, js
 static enum status row_of(struct store *store, const char *sql, int64_t key, json_t **ret,
                           struct error *err)
 {
-    json_t *rows = NULL;
+    json_auto_t *rows = NULL;
 
     TRY(rows_of(store, sql, key, &rows, err));
     *ret = json_array_size(rows) ? json_incref(json_array_get(rows, 0)) : json_null();
-    json_decref(rows);
     return STATUS_OK;
 }
 

@@ -569,14 +569,13 @@ static enum status append_text(struct store *store, const struct record_type *ty
 void body_enter(struct record_body *body, struct store_record *ret)
 {
     AUTO_FREE char *text = NULL;
-    json_t *json;
+    json_auto_t *json = NULL;
 
     body_text(body, "type", body->type);
     json = body->json;
     body->json = NULL;
     BODY_TRY(body, canonical_dump(json, &text, body->err));
     BODY_TRY(body, append_text(body->store, record_type_find(body->type), text, ret, body->err));
-    json_decref(json);
 }
 
 void body_enter_row(struct record_body *body, const char *sql, int64_t *ret)

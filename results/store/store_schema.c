@@ -40,7 +40,7 @@ static enum status check_length(struct store *store, struct error *err)
 {
     int64_t pages = 0, page_size = 0;
     struct stat file, log;
-    char *log_path;
+    AUTO_FREE char *log_path = NULL;
     bool has_log;
 
     TRY(ask(store, "PRAGMA page_count", &pages, err));
@@ -49,7 +49,6 @@ static enum status check_length(struct store *store, struct error *err)
     if (!log_path)
         return error_no_memory(err);
     has_log = stat(log_path, &log) == 0 && log.st_size > 0;
-    free(log_path);
     if (!has_log && stat(store->path, &file) == 0 && file.st_size < pages * page_size)
         return error_set(err, STATUS_CORRUPT,
                          "%s: has been cut short (%" PRId64 " of %" PRId64 " bytes); take a copy "
