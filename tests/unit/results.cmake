@@ -9,6 +9,7 @@ target_link_options(test_store_network PRIVATE -Wl,--wrap=statfs)
 assay_add_test(NAME test_store_lease SOURCES unit/test_store_lease.c
     LIBS assay_results LABELS unit)
 assay_add_test(NAME test_fields SOURCES unit/test_fields.c LIBS assay_results LABELS unit)
+assay_add_test(NAME test_judgement SOURCES unit/test_judgement.c LIBS assay_results LABELS unit)
 assay_add_test(NAME test_varied SOURCES unit/test_varied.c LIBS assay_results LABELS unit)
 assay_add_test(NAME test_calibration_row SOURCES unit/test_calibration_row.c LIBS assay_results
     LABELS unit)
