@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/declaration_node.h"
 #include "harness/core/file.h"
 #include "harness/core/text.h"
@@ -43,7 +44,7 @@ enum status declaration_load(const char *path, const struct declaration_schema *
 {
     enum status status;
     size_t length;
-    char *yaml;
+    AUTO_FREE char *yaml = NULL;
 
     status = file_read(path, DECLARATION_SIZE_MAX, &yaml, &length, err);
     if (status == STATUS_NOT_FOUND && *path == '/')
@@ -51,7 +52,6 @@ enum status declaration_load(const char *path, const struct declaration_schema *
     if (status != STATUS_OK)
         return status;
     status = declaration_parse(path, yaml, length, schema, ret, err);
-    free(yaml);
     return status;
 }
 
@@ -156,19 +156,15 @@ void declaration_locate(const struct declaration *declaration, struct error *err
 enum status declaration_error(const struct declaration *declaration, const char *path,
                               struct error *err, const char *format, ...)
 {
-    struct text message, shown;
+    CLEANUP(text_finish) struct text message = TEXT_INIT, shown = TEXT_INIT;
     va_list args;
 
     /* Values go into messages as they were written; none may contain terminal control codes. */
-    text_init(&message);
-    text_init(&shown);
     va_start(args, format);
     text_append_formatv(&message, format, args);
     va_end(args);
     text_append_printable(&shown, message.data, message.length);
     error_set_at(err, STATUS_INVALID, declaration->origin,
                  (uint64_t)declaration_line(declaration, path), "%s", shown.data);
-    text_finish(&shown);
-    text_finish(&message);
     return STATUS_INVALID;
 }

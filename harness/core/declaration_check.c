@@ -43,9 +43,8 @@ static void append_names(struct text *text, const char *const *names, size_t cou
 static enum status fail_type(struct check *check, const struct declaration_node *node,
                              const struct declaration_schema *schema)
 {
-    struct text what;
+    struct text what = TEXT_INIT;
 
-    text_init(&what);
     if (check->path.length)
         text_append_format(&what, "\"%s\"", check->path.data);
     else
@@ -123,7 +122,7 @@ static enum status check_enumeration(struct check *check, const struct declarati
 {
     const struct declaration_name *names = schema->names;
     const char *nearest = NULL;
-    struct text what;
+    struct text what = TEXT_INIT;
 
     for (uint32_t i = 0; i < schema->max; ++i)
         if (!strcmp(names[i].str, node->text)) {
@@ -137,7 +136,6 @@ static enum status check_enumeration(struct check *check, const struct declarati
             (!nearest || text_distance(node->text, name) < text_distance(node->text, nearest)))
             nearest = name;
     }
-    text_init(&what);
     text_append_format(&what, "\"%s\" is ", check->path.data);
     declaration_append_found(&what, node);
     text_append(&what, ", which is not one of ");
@@ -153,7 +151,7 @@ static enum status check_string(struct check *check, const struct declaration_no
                                 const struct declaration_schema *schema, char *place)
 {
     size_t length = strlen(node->text), min = schema->min, max = schema->max;
-    struct text what;
+    struct text what = TEXT_INIT;
 
     if (length >= min && length <= max) {
         char *copy = strdup(node->text);
@@ -161,7 +159,6 @@ static enum status check_string(struct check *check, const struct declaration_no
         memcpy(place, &copy, sizeof(copy));
         return copy ? STATUS_OK : fail_memory(check);
     }
-    text_init(&what);
     text_append_format(&what, "\"%s\" is ", check->path.data);
     declaration_append_found(&what, node);
     if (length == 0)
@@ -247,9 +244,8 @@ static enum status fail_unknown(struct check *check, const struct declaration_no
                                 const char *const *names, size_t count)
 {
     const char *nearest = text_nearest(node->key, names, count);
-    struct text what;
+    struct text what = TEXT_INIT;
 
-    text_init(&what);
     text_append(&what, "unknown key ");
     declaration_append_quoted(&what, node->key);
     if (check->path.length)
@@ -266,9 +262,8 @@ static enum status fail_unknown(struct check *check, const struct declaration_no
 static enum status fail_twice(struct check *check, const struct declaration_node *node,
                               const struct declaration_node *first)
 {
-    struct text what;
+    struct text what = TEXT_INIT;
 
-    text_init(&what);
     text_append_format(&what, "key \"%s\" is written twice, first in line %d; take one out",
                        node->key, first->line);
     return fail(check, node->line, &what);
@@ -277,9 +272,8 @@ static enum status fail_twice(struct check *check, const struct declaration_node
 static enum status fail_missing(struct check *check, const struct declaration_node *node,
                                 const struct declaration_field *field)
 {
-    struct text what;
+    struct text what = TEXT_INIT;
 
-    text_init(&what);
     text_append_format(&what, "key \"%s\" is missing", field->key);
     if (check->path.length)
         text_append_format(&what, " in \"%s\"", check->path.data);
@@ -352,9 +346,8 @@ enum status declaration_check(const struct declaration *declaration, struct erro
 
     text_init(&check.path);
     if (!declaration->root || (declaration_node_is_null(declaration->root))) {
-        struct text what;
+        struct text what = TEXT_INIT;
 
-        text_init(&what);
         text_append(&what, "nothing is declared here; write \"key: value\" lines. Keys: ");
         for (const struct declaration_field *field = declaration->schema->fields; field->key;
              ++field)

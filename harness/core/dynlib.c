@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/text.h"
 
 static atomic_bool any_simulated;
@@ -24,11 +25,10 @@ void dynlib_watch(void (*watcher)(const char *step))
 
 static void tell_step(const char *verb, const char *path)
 {
-    char *step = step_watcher ? text_format("%s %s", verb, path) : NULL;
+    AUTO_FREE char *step = step_watcher ? text_format("%s %s", verb, path) : NULL;
 
     if (step)
         step_watcher(step);
-    free(step);
 }
 
 static bool is_name(const char *name)
@@ -128,12 +128,10 @@ static bool find_symbols(const struct dynlib_spec *spec, void *handle, const cha
 
         addresses[i] = dlsym(handle, symbol->name);
         if (!addresses[i] && symbol->required) {
-            struct text reason;
+            CLEANUP(text_finish) struct text reason = TEXT_INIT;
 
-            text_init(&reason);
             text_append_format(&reason, "has no symbol %s, which is required", symbol->name);
             note_failure(tried, path, reason.data);
-            text_finish(&reason);
             return false;
         }
     }
@@ -164,11 +162,10 @@ static enum status try_candidate(const struct dynlib_spec *spec, const char *can
     tell_step("while opening", candidate);
     handle = dlopen(candidate, RTLD_NOW | RTLD_LOCAL);
     if (!handle) {
-        char *explained = explain_file(candidate);
+        AUTO_FREE char *explained = explain_file(candidate);
 
         reason = dlerror();
         note_failure(tried, candidate, explained ? explained : reason ? reason : "unknown reason");
-        free(explained);
         return STATUS_UNAVAILABLE;
     }
     path = mapped_path(handle, candidate);
@@ -199,12 +196,11 @@ enum status dynlib_open(const struct dynlib_spec *spec, struct dynlib *lib, void
     const char *const *candidates = only ? chosen : spec->sonames;
     void **addresses = calloc(spec->symbol_count + 1, sizeof(*addresses));
     enum status status = STATUS_UNAVAILABLE;
-    struct text tried;
+    struct text tried = TEXT_INIT;
 
     *lib = (struct dynlib){0};
     if (!addresses)
         return error_no_memory(err);
-    text_init(&tried);
     for (; *candidates && status == STATUS_UNAVAILABLE; ++candidates)
         status = try_candidate(spec, *candidates, addresses, &tried, lib);
     if (status == STATUS_OK) {

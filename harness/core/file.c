@@ -27,12 +27,11 @@ int file_pipe_limit_ms = 30000;
 static enum status open_error(const char *path, struct error *err)
 {
     const int reason = errno;
-    char *here = reason == ENOENT && *path != '/' ? getcwd(NULL, 0) : NULL;
+    AUTO_FREE char *here = reason == ENOENT && *path != '/' ? getcwd(NULL, 0) : NULL;
     enum status status = error_set_errno(err, reason, "%s", path);
 
     if (here)
         error_set(err, status, "%s: there is no such file in %s; check the path", path, here);
-    free(here);
     return status;
 }
 
@@ -106,12 +105,11 @@ static enum status read_up_to(const char *path, size_t max, struct text *content
 enum status file_read(const char *path, size_t max, char **ret, size_t *ret_length,
                       struct error *err)
 {
-    struct text content;
+    CLEANUP(text_finish) struct text content = TEXT_INIT;
     enum status status;
     size_t length;
     char *data;
 
-    text_init(&content);
     status = read_up_to(path, max, &content, err);
     if (status != STATUS_OK)
         goto out;
@@ -130,16 +128,14 @@ enum status file_read(const char *path, size_t max, char **ret, size_t *ret_leng
     if (ret_length)
         *ret_length = length;
 out:
-    text_finish(&content);
     return status;
 }
 
 enum status file_read_line(const char *path, char **ret, struct error *err)
 {
-    CLEANUP(text_finish) struct text content;
+    CLEANUP(text_finish) struct text content = TEXT_INIT;
     char *line;
 
-    text_init(&content);
     TRY(read_up_to(path, 65535, &content, err));
     line = text_steal(&content);
     if (line) {
@@ -171,7 +167,7 @@ enum status file_write_all(int fd, const void *bytes, size_t length, struct erro
 /* A rename lasts only once its directory is on the disk. */
 static enum status sync_directory_of(const char *path, struct error *err)
 {
-    char *copy = strdup(path);
+    AUTO_FREE char *copy = strdup(path);
     enum status status = STATUS_OK;
     int fd;
 
@@ -182,7 +178,6 @@ static enum status sync_directory_of(const char *path, struct error *err)
         status = error_set_errno(err, errno, "%s", copy);
     if (fd >= 0)
         close(fd);
-    free(copy);
     return status;
 }
 
@@ -433,7 +428,7 @@ enum status file_make_directories(const char *path, mode_t mode, struct error *e
 {
     enum status status = STATUS_OK;
     struct stat st;
-    char *partial;
+    AUTO_FREE char *partial = NULL;
 
     if (!*path)
         return error_set(err, STATUS_INVALID, "no directory named");
@@ -463,7 +458,6 @@ enum status file_make_directories(const char *path, mode_t mode, struct error *e
         if (!kept)
             break;
     }
-    free(partial);
     return status;
 }
 
@@ -475,11 +469,10 @@ bool file_find_program(const char *name, char ret[PATH_MAX])
         return realpath(name, ret) != NULL;
     for (path = path != NULL ? path : "/usr/bin:/bin"; *path != '\0';) {
         const size_t length = strcspn(path, ":");
-        char *candidate = text_format("%.*s/%s", (int)length, path, name);
+        AUTO_FREE char *candidate = text_format("%.*s/%s", (int)length, path, name);
         const bool found =
             candidate != NULL && access(candidate, X_OK) == 0 && realpath(candidate, ret) != NULL;
 
-        free(candidate);
         if (found)
             return true;
         path += length + (path[length] == ':');

@@ -11,10 +11,9 @@ static bool is_bare(const char *word)
 /* Whether output shows every byte of it as it is. */
 static bool is_printable(const char *word)
 {
-    struct text shown;
+    struct text shown = TEXT_INIT;
     bool same;
 
-    text_init(&shown);
     text_append_printable(&shown, word, strlen(word));
     same = text_ok(&shown) && !strcmp(shown.data, word);
     text_finish(&shown);
@@ -73,9 +72,8 @@ void shell_append(struct text *text, const char *word)
 
 char *shell_quoted(const char *word)
 {
-    struct text text;
+    struct text text = TEXT_INIT;
 
-    text_init(&text);
     shell_append(&text, word);
     return text_steal(&text);
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "harness/core/canonical.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/text.h"
 
 #define LENGTH_BYTES 8
@@ -84,7 +85,7 @@ json_t *tensors_json(const struct tensors *tensors)
 /* The header's text, and its length with the blanks that align the data; NULL: no memory. */
 static char *write_header(const struct tensor *items, size_t count, uint64_t *ret_length)
 {
-    json_t *json = json_object();
+    json_auto_t *json = json_object();
     uint64_t at = 0;
     char *text;
 
@@ -96,7 +97,6 @@ static char *write_header(const struct tensor *items, size_t count, uint64_t *re
         at += items[i].bytes;
     }
     text = json_dumps(json, JSON_COMPACT);
-    json_decref(json);
     if (text)
         *ret_length = (LENGTH_BYTES + strlen(text) + ALIGN - 1) / ALIGN * ALIGN - LENGTH_BYTES;
     return text;
@@ -120,7 +120,7 @@ enum status tensors_create(const char *path, const struct tensor *items, size_t 
     uint64_t length = 0, at;
     struct tensors tensors = {.count = count};
     enum status status = STATUS_OK;
-    char *header;
+    AUTO_FREE char *header = NULL;
     int fd;
 
     *ret = (struct tensors){0};
@@ -131,7 +131,6 @@ enum status tensors_create(const char *path, const struct tensor *items, size_t 
     header = write_header(items, count, &length);
     tensors.items = calloc(count + 1, sizeof(*tensors.items));
     if (!header || !tensors.items) {
-        free(header);
         free(tensors.items);
         return error_no_memory(err);
     }
@@ -159,7 +158,6 @@ enum status tensors_create(const char *path, const struct tensor *items, size_t 
         for (size_t i = 0; i < count; i++)
             tensors.items[i].data = bytes + tensors.items[i].offset;
     }
-    free(header);
     if (status != STATUS_OK)
         tensors_close(&tensors);
     else
@@ -299,10 +297,9 @@ enum status tensors_find(const struct tensors *tensors, const char *name, enum d
     for (size_t i = 0; i < rank && same; i++)
         same = found->shape[i] == shape[i];
     if (!same) {
-        struct text text;
+        struct text text = TEXT_INIT;
         enum status status;
 
-        text_init(&text);
         for (size_t i = 0; i < found->rank; i++)
             text_append_format(&text, "%s%" PRIu64, i ? ", " : "", found->shape[i]);
         text_append(&text, "), not (");

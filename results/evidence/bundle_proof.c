@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/core/cleanup.h"
+#include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "protocols/stats/order.h"
 #include "results/store/store_internal.h"
@@ -214,11 +215,8 @@ enum status bundle_proof_nodes(const json_t *proof, struct merkle_part *part, st
 {
     const json_t *nodes = json_object_get(proof, "nodes");
     struct merkle_place place;
-    json_t *node;
-    size_t i;
 
-    json_array_foreach(nodes, i, node)
-    {
+    EACH(node, nodes) {
         if (!read_node(node, &place))
             return error_set(err, STATUS_CORRUPT, "its proof cannot be read");
         if (!merkle_part_add(part, place.level, place.index, &place.digest))

@@ -11,6 +11,7 @@
 
 #include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
+#include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "results/evidence/note.h"
 #include "results/evidence/verify_rules.h"
@@ -120,25 +121,20 @@ static void check_words(const struct verify_options *options, const struct bundl
                         bool has_blobs, struct verify_summary *summary)
 {
     const json_t *names = withheld_names(options);
-    struct text words;
-    json_t *word;
-    size_t i;
+    CLEANUP(text_finish) struct text words = TEXT_INIT;
 
     if (json_array_size(head->withheld) == 0 && (json_object_size(names) > 0 || has_blobs))
         tell(options, summary, VERIFY_RULE_WITHHELD_UNTOLD, NULL);
     if (json_array_size(head->withheld) == 0)
         return;
-    text_init(&words);
-    json_array_foreach(head->withheld, i, word)
-    {
-        text_append(&words, i ? ", " : "its maker says that these are withheld: ");
+    EACH(word, head->withheld) {
+        text_append(&words, word_at ? ", " : "its maker says that these are withheld: ");
         text_append_printable(&words, json_string_value(word), json_string_length(word));
         if (!is_word_true(json_string_value(word), names, has_blobs))
             tell(options, summary, VERIFY_RULE_WITHHELD_NOT, NULL);
     }
     tell(options, summary, VERIFY_RULE_WITHHELD,
          text_ok(&words) ? words.data : "something is withheld");
-    text_finish(&words);
 }
 
 /* A bundle that cannot be taken in is not what it claims to be; other failures are not its. */

@@ -9,6 +9,7 @@
 
 #include "harness/core/canonical.h"
 #include "harness/core/cleanup.h"
+#include "harness/core/member.h"
 #include "harness/core/text.h"
 
 /* Bytes; a shorter value occurs everywhere by chance. More for a pattern, which may match "cpu". */
@@ -45,9 +46,8 @@ static enum status add_spelling(struct bundle_secrets *secrets, const char *text
 /* As the value is written inside a JSON string. */
 static char *escaped(const char *text)
 {
-    struct text out;
+    struct text out = TEXT_INIT;
 
-    text_init(&out);
     canonical_append_string(&out, text, strlen(text));
     if (text_ok(&out)) {
         out.data[out.length - 1] = '\0';
@@ -103,18 +103,16 @@ static int word_of(const struct bundle_secrets *secrets, const char *name)
 static bool is_confidential(const struct bundle_secrets *secrets, const char *name,
                             struct record_span value)
 {
-    json_t *body, *row;
+    json_auto_t *body = NULL;
     bool found = false;
-    size_t i;
 
     if (secrets->options->show_confidential || strcmp(name, PRICED) != 0 ||
         !memmem(value.bytes, value.length, "\"confidential\"", strlen("\"confidential\"")))
         return false;
     body = json_loadb(value.bytes, value.length, 0, NULL);
-    json_array_foreach(json_object_get(json_object_get(body, "prices"), "rows"), i, row) found |=
-        json_string_value(json_object_get(row, "confidential")) &&
-        !strcmp(json_string_value(json_object_get(row, "confidential")), "yes");
-    json_decref(body);
+    EACH(row, json_object_get(json_object_get(body, "prices"), "rows"))
+        found |= json_string_value(json_object_get(row, "confidential")) &&
+                 !strcmp(json_string_value(json_object_get(row, "confidential")), "yes");
     return found;
 }
 

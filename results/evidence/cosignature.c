@@ -21,10 +21,9 @@ static void append_signed(struct text *out, int64_t seconds, const char *body, s
 enum status cosignature_make(const struct key *key, const char *body, size_t length,
                              int64_t seconds, uint8_t ret[COSIGNATURE_SIZE], struct error *err)
 {
-    struct text text;
+    struct text text = TEXT_INIT;
     enum status status;
 
-    text_init(&text);
     append_signed(&text, seconds, body, length);
     for (int i = 0; i < SECONDS_SIZE; i++)
         ret[i] = (uint8_t)((uint64_t)seconds >> (56 - 8 * i));
@@ -48,12 +47,11 @@ bool cosignature_verify(const uint8_t public_key[KEY_PUBLIC_SIZE], const char *b
                         const uint8_t cosignature[COSIGNATURE_SIZE])
 {
     const int64_t seconds = cosignature_seconds(cosignature);
-    struct text text;
+    struct text text = TEXT_INIT;
     bool good;
 
     if (seconds < 0)
         return false;
-    text_init(&text);
     append_signed(&text, seconds, body, length);
     good = text_ok(&text) &&
            crypto_sign_verify_detached(cosignature + SECONDS_SIZE, (const uint8_t *)text.data,

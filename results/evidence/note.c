@@ -40,9 +40,8 @@ void note_append_signature(struct text *out, const struct key_public *key,
 enum status note_sign(const struct note *note, const struct key *key,
                       uint8_t ret[KEY_SIGNATURE_SIZE], struct error *err)
 {
-    CLEANUP(text_finish) struct text body;
+    CLEANUP(text_finish) struct text body = TEXT_INIT;
 
-    text_init(&body);
     note_append_body(&body, note);
     if (text_ok(&body))
         TRY(key_sign(key, body.data, body.length, ret, err));
@@ -54,10 +53,9 @@ enum status note_sign(const struct note *note, const struct key *key,
 bool note_verify(const struct note *note, const uint8_t public_key[KEY_PUBLIC_SIZE],
                  const uint8_t signature[KEY_SIGNATURE_SIZE])
 {
-    struct text body;
+    struct text body = TEXT_INIT;
     bool good;
 
-    text_init(&body);
     note_append_body(&body, note);
     good = text_ok(&body) && crypto_sign_verify_detached(signature, (const uint8_t *)body.data,
                                                          body.length, public_key) == 0;
@@ -100,7 +98,7 @@ enum status note_read(const char *text, struct note_text *ret, struct error *err
     char size[24], root[64], last[160], rest = 0;
     const char *at = text;
     size_t got = 0;
-    struct text body;
+    struct text body = TEXT_INIT;
     bool same;
 
     if (!next_line(&at, note.origin, sizeof(note.origin)) || !next_line(&at, size, sizeof(size)) ||
@@ -120,7 +118,6 @@ enum status note_read(const char *text, struct note_text *ret, struct error *err
     ret->note.origin = ret->origin;
     ret->note.kind = ret->kind;
     ret->note.campaign = strcmp(ret->campaign, "-") ? ret->campaign : NULL;
-    text_init(&body);
     note_append_body(&body, &ret->note);
     same = text_ok(&body) && body.length == note.length && !memcmp(body.data, text, note.length);
     text_finish(&body);
