@@ -66,7 +66,6 @@ void html_doctor(struct doc *doc, const struct view *view)
     bool any = false;
 
     for (size_t c = 0; c < view->campaign_count; ++c) {
-
         EACH(examined, json_object_get(view->campaigns[c].root, "doctor")) {
             if (!any)
                 doc_heading(doc, 2, "machine", "State of the machine");

@@ -274,10 +274,9 @@ static enum status analyze_samples(const struct command_line *line, FILE *file, 
     struct csv_samples samples;
     struct estimate **estimates;
     CLEANUP(text_finish) struct text out = TEXT_INIT;
-    enum status status = read_samples(line, file, origin, &samples, err);
+    enum status status = STATUS_OK;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(read_samples(line, file, origin, &samples, err));
     tell_left_out(&samples);
     estimates = calloc(samples.series_count, sizeof(struct estimate *));
     if (!estimates)
@@ -367,10 +366,9 @@ static enum status analyze_pairs(const struct command_line *line, FILE *file, co
     struct csv_pairs pairs;
     struct comparison *comparisons;
     CLEANUP(text_finish) struct text out = TEXT_INIT;
-    enum status status = csv_import_pairs(file, origin, &pairs, err);
+    enum status status;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(csv_import_pairs(file, origin, &pairs, err));
     comparisons = calloc(pairs.series_count + 1, sizeof(*comparisons));
     status = comparisons ? compare_series(&pairs, options, comparisons, err) : error_no_memory(err);
     for (size_t i = 0; i < pairs.series_count && status == STATUS_OK; i++) {

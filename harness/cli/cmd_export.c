@@ -85,10 +85,9 @@ static enum status write_file(struct store *store, const struct export_format *f
                               struct error *err)
 {
     struct file_draft draft;
-    enum status status = file_draft_begin(&draft, path, err);
+    enum status status;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(file_draft_begin(&draft, path, err));
     status = export_write(store, format, request, draft.stream, err);
     return file_draft_end(&draft, status, err);
 }

@@ -36,13 +36,9 @@ static enum status read_log_keys(const struct command_line *line, struct key_pub
 
     for (; (word = command_value_at(line, KEY_LOG, witness->log_key_count));
          witness->log_key_count++) {
-        enum status status;
-
         if (witness->log_key_count == LOG_KEYS_MAX)
             return error_set(err, STATUS_INVALID, "--log-key: at most %d of them", LOG_KEYS_MAX);
-        status = key_public_read(word, &keys[witness->log_key_count], err);
-        if (status != STATUS_OK)
-            return status;
+        TRY(key_public_read(word, &keys[witness->log_key_count], err));
     }
     witness->log_keys = keys;
     return STATUS_OK;

@@ -136,9 +136,7 @@ static enum status read_numbers(const struct command_line *line, struct pair_req
         return error_set(err, STATUS_INVALID, "--pairs %s: write a whole number from 5 to 10000",
                          pairs);
     request->compare = compare_options_default();
-    status = command_fraction(line, KEY_PAIR_MARGIN, "margin", &request->compare.margin, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(command_fraction(line, KEY_PAIR_MARGIN, "margin", &request->compare.margin, err));
     status = cell_lists_read(line, KEY_PAIR_PRECISION, KEY_PAIR_BATCH, &request->lists, err);
     for (size_t arm = 0; arm < request->count; arm++) {
         struct plan_request *plan = &request->plans[arm];
@@ -156,7 +154,7 @@ static enum status read_numbers(const struct command_line *line, struct pair_req
 enum status pair_request_read(const struct command_line *line, const char *const *workloads,
                               size_t workload_count, struct pair_request *ret, struct error *err)
 {
-    enum status status;
+    enum status status = STATUS_OK;
 
     memset(ret, 0, sizeof(*ret));
     if (command_has(line, KEY_PAIR_OVER)) {

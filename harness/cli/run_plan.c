@@ -12,7 +12,7 @@ enum status run_witnesses_read(const char *command, const char *count, const cha
                                struct run_witnesses *ret, struct error *err)
 {
     struct run_witnesses witnesses = {.hold = {.command = command}};
-    enum status status;
+    enum status status = STATUS_OK;
 
     memset(ret, 0, sizeof(*ret));
     if (!command && !count && !roster)
@@ -22,9 +22,7 @@ enum status run_witnesses_read(const char *command, const char *count, const cha
             err, STATUS_INVALID,
             "--witness-command, --witnesses and --roster go together: whom to ask, how "
             "many must answer, and whose keys count");
-    status = roster_read(roster, &witnesses.roster, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(roster_read(roster, &witnesses.roster, err));
     if (!text_parse_i64(count, &witnesses.hold.wanted) || witnesses.hold.wanted < 1 ||
         witnesses.hold.wanted > (int64_t)roster_witnesses(&witnesses.roster)) {
         status = error_set(err, STATUS_INVALID,

@@ -314,10 +314,9 @@ static enum status add_trial(const struct window_telemetry_view *view, const cha
     double joules = 0, by_power = 0, seconds = (double)(view->end_ns - view->begin_ns) / 1e9;
     struct channel channel;
     bool known, has_power = false;
-    enum status status = load_channel(view, part, name, &channel, err);
+    enum status status = STATUS_OK;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(load_channel(view, part, name, &channel, err));
     if (channel.series.count == 0 && member_text(described, "reason")[0])
         reason = member_text(described, "reason");
     known = view->has_window && channel.series.count > 0 &&
@@ -476,7 +475,6 @@ static json_t *counters_of(const struct window_telemetry_view *views, size_t cou
     json_t *counters = json_object();
 
     for (size_t i = 0; i < count; i++) {
-
         EACH(part, views[i].telemetry) {
             EACH(channel, json_object_get(part, "channels")) {
                 AUTO_FREE char *key =

@@ -146,10 +146,9 @@ static enum status take(const char *path, const char *database,
     struct bundle_import import = {0};
     struct store *store = NULL;
     struct error reason = ERROR_INIT;
-    enum status status = store_open(database, STORE_CREATE, 0, &store, err);
+    enum status status;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(store_open(database, STORE_CREATE, 0, &store, err));
     /* Nobody reads it if this process ends early. */
     sqlite3_exec(store_connection(store), "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF",
                  NULL, NULL, NULL);

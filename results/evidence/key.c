@@ -211,7 +211,7 @@ static enum status parse(const char *path, const char *text, bool public_only, s
     struct key key = {0};
     const char *rest = NULL;
     size_t length;
-    enum status status;
+    enum status status = STATUS_OK;
 
     text = key_trimmed(text, &length);
     if (begins_with(text, length, PRIVATE_PREFIX))
@@ -395,7 +395,7 @@ static enum status key_unseal(const char *line, size_t length, const char *passp
     unsigned long long operations = 0, memory = 0;
     size_t salt_size = 0, boxed_size = 0;
     int end = -1;
-    enum status status;
+    enum status status = STATUS_OK;
 
     if (length >= sizeof(copy))
         return error_set(err, STATUS_INVALID, "its second line is not a seed under a passphrase");
@@ -409,9 +409,7 @@ static enum status key_unseal(const char *line, size_t length, const char *passp
         !key_base64_decode(boxed_text, strlen(boxed_text), boxed, sizeof(boxed), &boxed_size) ||
         salt_size != sizeof(salt) || boxed_size != sizeof(boxed))
         return error_set(err, STATUS_INVALID, "its second line is not a seed under a passphrase");
-    status = derive(passphrase, operations, (size_t)memory, salt, box_key, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(derive(passphrase, operations, (size_t)memory, salt, box_key, err));
     if (crypto_secretbox_open_easy(seed, boxed + crypto_secretbox_NONCEBYTES,
                                    sizeof(boxed) - crypto_secretbox_NONCEBYTES, boxed,
                                    box_key) != 0)
@@ -736,9 +734,7 @@ enum status key_public_read(const char *word, struct key_public *ret, struct err
                          "%s: no such file, and not a public key such as `assay key show` prints",
                          word);
     }
-    status = file_read(word, 4096, &bytes, &length, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(file_read(word, 4096, &bytes, &length, err));
     status = key_public_parse(bytes, ret, err);
     if (status != STATUS_OK)
         error_prefix(err, "%s", word);

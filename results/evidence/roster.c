@@ -60,7 +60,6 @@ static enum status take_line(struct roster *roster, const char *path, uint64_t l
     struct error reason = ERROR_INIT;
     struct roster_key *grown;
     char *rest = NULL, *word = strtok_r(text, " \t\r", &rest);
-    enum status status;
 
     if (!word || *word == '#')
         return STATUS_OK;
@@ -74,9 +73,7 @@ static enum status take_line(struct roster *roster, const char *path, uint64_t l
                           word ? word : key.key.name);
     key.is_witness = !strcmp(word, "witness");
     while ((word = strtok_r(NULL, " \t\r", &rest)) && *word != '#') {
-        status = take_date(&key, path, line, word, err);
-        if (status != STATUS_OK)
-            return status;
+        TRY(take_date(&key, path, line, word, err));
     }
     grown = realloc(roster->keys, (roster->count + 1) * sizeof(*grown));
     if (!grown)

@@ -179,7 +179,7 @@ static enum status read_json(FILE *file, const char *origin, const char *list, j
     AUTO_FREE char *bytes = NULL;
     size_t length = 0, mark;
     const char *remedy;
-    enum status status;
+    enum status status = STATUS_OK;
 
     TRY(read_all(file, origin, &bytes, &length, err));
     mark = length >= 3 && !memcmp(bytes, "\xef\xbb\xbf", 3) ? 3 : 0;
@@ -205,10 +205,9 @@ enum status csv_import_hyperfine(FILE *file, const char *origin, struct csv_samp
     json_auto_t *root = NULL;
     const json_t *results;
     bool cut = false;
-    enum status status = read_json(file, origin, "results", &root, &cut, err);
+    enum status status = STATUS_OK;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(read_json(file, origin, "results", &root, &cut, err));
     results = json_object_get(root, "results");
     if (json_array_size(results) == 0 || json_array_size(results) > CSV_IMPORT_SERIES_MAX)
         status = shape(origin, err);
@@ -233,10 +232,9 @@ static enum status import_list(FILE *file, const char *origin, const char *unit,
     struct csv_samples samples = {0};
     json_auto_t *root = NULL;
     double unit_ns = 0;
-    enum status status = read_json(file, origin, NULL, &root, NULL, err);
+    enum status status = STATUS_OK;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(read_json(file, origin, NULL, &root, NULL, err));
     if (json_array_size(root) == 0 || json_is_object(json_array_get(root, 0)) ||
         json_is_array(json_array_get(root, 0)))
         status = shape(origin, err);

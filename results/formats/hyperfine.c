@@ -150,14 +150,11 @@ enum status hyperfine_check_runs(const json_t *result, const char *where, struct
 {
     const json_t *codes = json_object_get(result, "exit_codes");
     const json_t *times = json_object_get(result, "times");
-    enum status status = STATUS_OK;
 
     if (!codes)
         return STATUS_OK; /* hyperfine before 1.12 did not write them */
     EACH(code, codes) {
-        status = check_code(code, code_at + 1, where, err);
-        if (status != STATUS_OK)
-            return status;
+        TRY(check_code(code, code_at + 1, where, err));
     }
     if (!json_is_array(codes) ||
         (json_is_array(times) && json_array_size(codes) != json_array_size(times)))

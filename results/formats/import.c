@@ -183,10 +183,9 @@ static enum status take_claims(struct store *store, const struct import_format *
     int64_t campaign;
     char *bytes = NULL;
     size_t length = 0, mark;
-    enum status status = file_read(request->path, IMPORT_BYTES_MAX, &bytes, &length, err);
+    enum status status;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(file_read(request->path, IMPORT_BYTES_MAX, &bytes, &length, err));
     import.digest = digest_bytes(bytes, length);
     import.size = (int64_t)length;
     status = store_find_import(store, &import.digest, &campaign, err);

@@ -226,9 +226,7 @@ static enum status add_test(struct import_claims *claims, const json_t *root, co
                      ? add(claims, &(const struct foreign_entry){root, fields, path, where, NULL},
                            &test, system, &why)
                      : error_set(&why, STATUS_INVALID, "%s: the system's name is too long", where);
-        status = import_claims_entry(claims, before, status, &why, err);
-        if (status != STATUS_OK)
-            return status;
+        TRY(import_claims_entry(claims, before, status, &why, err));
     }
     if (json_object_size(test.results) == 0)
         return import_claims_leave_out(claims, err, "%.120s: %.80s: has no result of any system",
@@ -263,10 +261,9 @@ enum status phoronix_read(const char *path, const char *bytes, size_t length,
     const char *key;
     bool cut = false;
     size_t i;
-    enum status status = foreign_text_find(bytes, length, path, "results", &root, &cut, err);
+    enum status status = STATUS_OK;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(foreign_text_find(bytes, length, path, "results", &root, &cut, err));
     results = json_object_get(root, "results");
     if (!json_is_object(results) && !json_is_array(results))
         status = error_set(err, STATUS_INVALID, "%s: must be an object with \"results\"", path);

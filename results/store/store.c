@@ -173,10 +173,9 @@ enum status store_open(const char *path, enum store_mode mode, int64_t busy_time
     struct stat st;
     char *made = NULL;
     int count;
-    enum status status = check_path(path, mode, err);
+    enum status status = STATUS_OK;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(check_path(path, mode, err));
     store = calloc(1, sizeof(*store));
     if (!store)
         return error_no_memory(err);

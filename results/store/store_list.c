@@ -107,18 +107,13 @@ static enum status narrowest(struct store *store, const struct store_filter *fil
     for (int i = 0; i < 4; i++) {
         struct statement statement;
         int64_t count = 0;
-        enum status status;
 
         if (!values[i])
             continue;
-        status = statement_begin(store, sql_count[i], &statement, err);
-        if (status != STATUS_OK)
-            return status;
+        TRY(statement_begin(store, sql_count[i], &statement, err));
         statement_text(&statement, values[i]);
         statement_i64(&statement, best);
-        status = statement_single(&statement, &count, err);
-        if (status != STATUS_OK)
-            return status;
+        TRY(statement_single(&statement, &count, err));
         if (count < best) {
             best = count;
             which = i + 1;
