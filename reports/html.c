@@ -201,12 +201,11 @@ static enum status collect(struct store *store, const int64_t *cells, size_t cou
 {
     TRY(view_load(store, cells, count, VIEW_SUMMARY, view, err));
     for (size_t i = 0; i < count; ++i) {
-        struct view_cell cell;
+        CLEANUP(view_cell_finish) struct view_cell cell = {0};
 
         TRY(view_cell_load(store, cells[i], VIEW_FULL, &cell, err));
         html_appendix_collect(appendix, &cell);
         errors[i] = html_worst_error(&cell);
-        view_cell_finish(&cell);
     }
     if (appendix->failed)
         return error_no_memory(err);
@@ -225,7 +224,7 @@ static enum status write_cells(struct store *store, const struct view *view,
     marks = MARKS_TOTAL / trials;
     marks = marks < MARKS_MIN ? MARKS_MIN : marks > MARKS_MAX ? MARKS_MAX : marks;
     for (size_t i = 0; i < view->cell_count && status == STATUS_OK; ++i) {
-        struct view_cell cell;
+        CLEANUP(view_cell_finish) struct view_cell cell = {0};
 
         status = view_cell_load(store, view->cells[i].id, VIEW_FULL, &cell, err);
         if (status != STATUS_OK)
@@ -234,7 +233,6 @@ static enum status write_cells(struct store *store, const struct view *view,
         cell.database = view->cells[i].database;
         status = html_cell(doc, store, &cell, &view->campaigns[view->cells[i].campaign], appendix,
                            marks, err);
-        view_cell_finish(&cell);
         if (status == STATUS_OK)
             status = flush(doc->out, out, err);
     }

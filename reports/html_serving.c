@@ -37,7 +37,7 @@ static enum status collect(struct store *store, const struct view_cell *cell,
                            struct values values[LATENCIES], struct error *err)
 {
     for (size_t t = 0; t < cell->trial_count; ++t) {
-        struct serving_log log = {0};
+        CLEANUP(serving_log_finish) struct serving_log log = {0};
 
         if (!cell->trials[t].ok ||
             serving_log_load(store, cell->trials[t].id, &log, NULL) != STATUS_OK)
@@ -46,10 +46,8 @@ static enum status collect(struct store *store, const struct view_cell *cell,
             int64_t *grown =
                 realloc(values[m].ns, (values[m].count + log.count + 1) * sizeof(*grown));
 
-            if (!grown) {
-                serving_log_finish(&log);
+            if (!grown)
                 return error_no_memory(err);
-            }
             values[m].ns = grown;
             for (size_t i = 0; i < log.count; ++i) {
                 const struct serving_value value =
@@ -59,7 +57,6 @@ static enum status collect(struct store *store, const struct view_cell *cell,
                     values[m].ns[values[m].count++] = value.ns;
             }
         }
-        serving_log_finish(&log);
     }
     for (size_t m = 0; m < LATENCIES; ++m)
         if (values[m].count > 0)

@@ -143,7 +143,7 @@ void html_results(struct doc *doc, const struct view *view)
     struct text *out = doc->out;
     AUTO_FREE bool *done = calloc(view->cell_count ? view->cell_count : 1, sizeof(*done));
     const bool has_ratio = view_any_metric(view, METRIC_REFERENCE_RATIO);
-    struct remarks remarks;
+    CLEANUP(remarks_finish) struct remarks remarks = {0};
 
     if (!done) {
         out->failed = true;
@@ -194,5 +194,4 @@ void html_results(struct doc *doc, const struct view *view)
         text_append(out, "</ol>\n");
     }
     out->failed = out->failed || remarks.failed;
-    remarks_finish(&remarks);
 }

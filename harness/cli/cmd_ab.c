@@ -55,14 +55,11 @@ static int with_plan(const struct command_line *line, struct store *store, void 
 {
     const struct ab_call *call = context;
     struct error err = ERROR_INIT;
-    struct campaign campaign;
-    int result;
+    CLEANUP(campaign_finish) struct campaign campaign = {0};
 
     if (campaign_create(store, &call->plan, line->text, &campaign, &err) != STATUS_OK)
         return command_fail_store(&err);
-    result = run_campaign(line, store, &call->request, &campaign);
-    campaign_finish(&campaign);
-    return result;
+    return run_campaign(line, store, &call->request, &campaign);
 }
 
 static int run(const struct command_line *line)

@@ -271,7 +271,7 @@ static enum status analyze_samples(const struct command_line *line, FILE *file, 
                                    const struct compare_options *compare, size_t first,
                                    struct error *err)
 {
-    struct csv_samples samples;
+    CLEANUP(csv_samples_finish) struct csv_samples samples = {0};
     struct estimate **estimates;
     CLEANUP(text_finish) struct text out = TEXT_INIT;
     enum status status = STATUS_OK;
@@ -295,7 +295,6 @@ static enum status analyze_samples(const struct command_line *line, FILE *file, 
     for (size_t i = 0; estimates && i < samples.series_count; i++)
         estimate_destroy(estimates[i]);
     free(estimates);
-    csv_samples_finish(&samples);
     if (!output_page(&out) && status == STATUS_OK)
         status = error_no_memory(err);
     return status;
@@ -363,7 +362,7 @@ static enum status compare_series(const struct csv_pairs *pairs,
 static enum status analyze_pairs(const struct command_line *line, FILE *file, const char *origin,
                                  const struct compare_options *options, struct error *err)
 {
-    struct csv_pairs pairs;
+    CLEANUP(csv_pairs_finish) struct csv_pairs pairs = {0};
     struct comparison *comparisons;
     CLEANUP(text_finish) struct text out = TEXT_INIT;
     enum status status;
@@ -380,7 +379,6 @@ static enum status analyze_pairs(const struct command_line *line, FILE *file, co
             say_comparison(&out, name, NULL, &comparisons[i], NULL);
     }
     free(comparisons);
-    csv_pairs_finish(&pairs);
     if (!output_page(&out) && status == STATUS_OK)
         status = error_no_memory(err);
     return status;

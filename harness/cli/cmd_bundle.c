@@ -7,6 +7,7 @@
 #include "harness/cli/output.h"
 #include "harness/cli/signing.h"
 #include "harness/cli/with_store.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/file.h"
 #include "harness/core/log.h"
 #include "harness/core/member.h"
@@ -120,9 +121,8 @@ static int bundle(const struct command_line *line, struct store *store, void *co
 
 static int run(const struct command_line *line)
 {
-    struct signing signing;
+    CLEANUP(signing_close) struct signing signing = {0};
     struct error err = ERROR_INIT;
-    int result;
 
     if (!command_has(line, KEY_OUTPUT)) {
         error_set(&err, STATUS_INVALID, "-o FILE: say where the bundle shall go");
@@ -130,9 +130,7 @@ static int run(const struct command_line *line)
     }
     if (signing_open(NULL, &signing, &err) != STATUS_OK)
         return command_fail(&err);
-    result = with_store(line, STORE_WRITE, bundle, &signing);
-    signing_close(&signing);
-    return result;
+    return with_store(line, STORE_WRITE, bundle, &signing);
 }
 
 static const struct argp_option options[] = {

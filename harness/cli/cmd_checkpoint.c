@@ -74,7 +74,7 @@ static enum status add_new(const struct command_line *line, struct store *store,
                            struct ledger_checkpoint *ret, struct error *err)
 {
     const char *path = command_value(line, KEY_SIGN);
-    struct key key = {0};
+    CLEANUP(key_finish) struct key key = {0};
     enum status status = STATUS_NOT_FOUND;
 
     if (path)
@@ -87,7 +87,6 @@ static enum status add_new(const struct command_line *line, struct store *store,
         log_warning("there is no key, so this checkpoint is not signed; `assay key new` makes one");
     status =
         ledger_add_checkpoint(store, "request", 0, status == STATUS_OK ? &key : NULL, ret, err);
-    key_finish(&key);
     return status;
 }
 
@@ -193,7 +192,7 @@ static int import_note(const struct command_line *line, struct store *store, voi
     const char *trusted = command_value(line, KEY_ROSTER);
     struct ledger_import import;
     struct error err = ERROR_INIT;
-    struct roster roster = {0};
+    CLEANUP(roster_finish) struct roster roster = {0};
     AUTO_FREE char *bytes = NULL;
     size_t length = 0;
     enum status status =
@@ -213,7 +212,6 @@ static int import_note(const struct command_line *line, struct store *store, voi
         if (status != STATUS_OK)
             error_set(&err, status, "%s: %s", path, reason.message);
     }
-    roster_finish(&roster);
     return status == STATUS_OK ? tell_import(line, store, &import) : fail(&err);
 }
 

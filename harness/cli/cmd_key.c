@@ -129,8 +129,7 @@ static int new_key(const struct command_line *line)
     AUTO_FREE char *path = file ? strdup(file) : key_path(name);
     struct error err = ERROR_INIT;
     enum status status;
-    struct key key;
-    int result;
+    CLEANUP(key_finish) struct key key = {0};
 
     if (!path)
         return no_home();
@@ -138,10 +137,8 @@ static int new_key(const struct command_line *line)
                                            : key_generate(name, &key, &err);
     if (status == STATUS_OK)
         status = write_key(line, &key, path, &err);
-    if (status != STATUS_OK) {
-        key_finish(&key);
+    if (status != STATUS_OK)
         return command_fail(&err);
-    }
     if (!key.command[0])
         warn_of_databases(path);
     if (!command_has(line, KEY_JSON))
@@ -150,9 +147,7 @@ static int new_key(const struct command_line *line)
                      : "the key is in %s: keep it to yourself, and keep a copy. Others check your "
                        "signatures with this:",
                  path);
-    result = show_key(line, &key.public, path);
-    key_finish(&key);
-    return result;
+    return show_key(line, &key.public, path);
 }
 
 static int show(const struct command_line *line)

@@ -3,6 +3,7 @@
 
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "protocols/protocol.h"
 #include "workloads/declared.h"
@@ -47,13 +48,12 @@ static enum status collect(json_t *rows, struct error *err)
     }
     protocols = protocol_builtins(&count);
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-        struct protocol protocol;
+        CLEANUP(protocol_finish) struct protocol protocol = {0};
 
         status = protocol_find(protocols[i].name, &protocol, err);
         if (status != STATUS_OK)
             break;
         add_row(rows, "protocol", protocol.name, protocol_purpose(&protocol), protocol.description);
-        protocol_finish(&protocol);
     }
     return status;
 }

@@ -76,13 +76,12 @@ static enum status collect(const struct command_line *line, struct store *store,
 static int write_table(struct store *store, const struct cells *cells)
 {
     struct error err = ERROR_INIT;
-    struct view view;
+    CLEANUP(view_finish) struct view view = {0};
     struct text out = TEXT_INIT;
 
     if (view_load(store, cells->rows, cells->count, VIEW_SUMMARY, &view, &err) != STATUS_OK)
         return command_fail(&err);
     report_terminal_table(&out, &view, output_columns(), output_colour());
-    view_finish(&view);
     return output_text(&out);
 }
 

@@ -69,7 +69,7 @@ static int show_table(struct store *store, const json_t *rows, const struct stor
     size_t count = json_array_size(rows);
     AUTO_FREE int64_t *cells = calloc(count + 1, sizeof(*cells));
     struct error err = ERROR_INIT;
-    struct view view;
+    CLEANUP(view_finish) struct view view = {0};
     struct text out = TEXT_INIT;
 
     if (!cells)
@@ -92,7 +92,6 @@ static int show_table(struct store *store, const json_t *rows, const struct stor
     if (filter->limit && count == (size_t)filter->limit)
         text_append_format(&out, "\nThe %s %lld; `--limit 0` shows all.\n",
                            filter->sort ? "first" : "newest", (long long)filter->limit);
-    view_finish(&view);
     return output_text(&out);
 }
 

@@ -165,24 +165,20 @@ static enum status expect_from_stored(const struct command_line *line, const str
 
 static int show_plan(const struct command_line *line, const struct plan *plan)
 {
-    struct expected expected = {0};
+    CLEANUP(expected_finish) struct expected expected = {0};
     struct error err = ERROR_INIT;
     CLEANUP(text_finish) struct text sentence = TEXT_INIT;
     struct text out = TEXT_INIT;
 
-    if (expect_from_stored(line, plan, &expected, &err) != STATUS_OK) {
-        expected_finish(&expected);
+    if (expect_from_stored(line, plan, &expected, &err) != STATUS_OK)
         return command_fail(&err);
-    }
     if (command_has(line, KEY_JSON)) {
         json_t *shown = json_copy(plan->json);
 
         json_object_set_new(shown, "expected", expected_json(&expected));
-        expected_finish(&expected);
         return output_json(shown);
     }
     expected_append(&sentence, &expected);
-    expected_finish(&expected);
     text_append_format(&sentence, "; under protocol %s. Nothing was run.", plan->protocol.name);
     output_wrapped(&out, text_ok(&sentence) ? sentence.data : "", 0, output_columns());
     text_append_char(&out, '\n');
@@ -228,25 +224,21 @@ static int run_campaign(const struct command_line *line, struct store *store,
                                        .jitter_ns = command_has(line, KEY_DOCTOR) ? JITTER_NS : 0};
     struct campaign_summary summary = {0};
     struct error err = ERROR_INIT;
-    struct run_witnesses witnesses;
-    struct signing signing;
+    CLEANUP(run_witnesses_finish) struct run_witnesses witnesses = {0};
+    CLEANUP(signing_close) struct signing signing = {0};
     enum status status;
     int result;
 
     if (signing_open(command_value(line, KEY_SIGN), &signing, &err) != STATUS_OK)
         return command_fail(&err);
     status = read_witnesses(line, &witnesses, &err);
-    if (status != STATUS_OK) {
-        signing_close(&signing);
+    if (status != STATUS_OK)
         return command_fail(&err);
-    }
     options.key = signing_key(&signing);
     options.witnesses = run_witnesses_hold(&witnesses);
     status = interrupt_open(INTERRUPT_TRIALS, &options.wake_fd, &err);
     if (status == STATUS_OK)
         status = campaign_run(campaign, &options, &summary, &err);
-    signing_close(&signing);
-    run_witnesses_finish(&witnesses);
     if (status == STATUS_OK && summary.held)
         return command_interrupted(
             "interrupted; no trial has run, and what witnesses have signed is kept; run it with: "
@@ -289,37 +281,31 @@ static int run_campaign(const struct command_line *line, struct store *store,
 static int resume(const struct command_line *line, struct store *store, void *context)
 {
     struct error err = ERROR_INIT;
-    struct campaign campaign;
-    int result;
+    CLEANUP(campaign_finish) struct campaign campaign = {0};
 
     (void)context;
     if ((command_has(line, KEY_PLAN)
              ? campaign_open_planned(store, command_value(line, KEY_PLAN), &campaign, &err)
              : campaign_open(store, command_value(line, KEY_RESUME), &campaign, &err)) != STATUS_OK)
         return command_fail_store(&err);
-    result = run_campaign(line, store, &campaign);
-    campaign_finish(&campaign);
-    return result;
+    return run_campaign(line, store, &campaign);
 }
 
 /* Records the plan and its head; nothing runs. */
 static int plan_only(const struct command_line *line, struct campaign *campaign)
 {
     struct error err = ERROR_INIT;
-    struct signing signing;
-    int result;
+    CLEANUP(signing_close) struct signing signing = {0};
 
     if (signing_open(command_value(line, KEY_SIGN), &signing, &err) != STATUS_OK)
         return command_fail(&err);
-    result = run_plan_show(line, campaign, signing_key(&signing));
-    signing_close(&signing);
-    return result;
+    return run_plan_show(line, campaign, signing_key(&signing));
 }
 
 static int create(const struct command_line *line, struct store *store, void *plan)
 {
     struct error err = ERROR_INIT;
-    struct campaign campaign;
+    CLEANUP(campaign_finish) struct campaign campaign = {0};
     int result;
 
     if (campaign_create(store, plan, line->text, &campaign, &err) != STATUS_OK) {
@@ -329,7 +315,6 @@ static int create(const struct command_line *line, struct store *store, void *pl
     }
     result = command_has(line, KEY_PLAN_ONLY) ? plan_only(line, &campaign)
                                               : run_campaign(line, store, &campaign);
-    campaign_finish(&campaign);
     return result;
 }
 
@@ -357,7 +342,7 @@ static bool is_wrong(const struct command_line *line)
 {
     const bool resumes = command_has(line, KEY_RESUME), runs = command_has(line, KEY_PLAN);
     const char *stray = resumes || runs ? stray_option(line) : NULL;
-    struct run_witnesses witnesses;
+    CLEANUP(run_witnesses_finish) struct run_witnesses witnesses = {0};
     struct error err = ERROR_INIT;
 
     if (resumes && runs) {
@@ -379,7 +364,6 @@ static bool is_wrong(const struct command_line *line)
         command_say(&err);
         return true;
     }
-    run_witnesses_finish(&witnesses);
     return false;
 }
 
@@ -440,8 +424,7 @@ static int plan_and_run(const struct command_line *line, const struct contract *
 {
     struct request request;
     struct error err = ERROR_INIT;
-    struct plan plan;
-    int result;
+    CLEANUP(plan_finish) struct plan plan = {0};
 
     if (read_request(line, &request, &err) != STATUS_OK ||
         (contract && apply_contract(line, contract, &request, &err) != STATUS_OK) ||
@@ -450,10 +433,8 @@ static int plan_and_run(const struct command_line *line, const struct contract *
         return command_fail(&err);
     }
     arm_spec_finish(&request.spec);
-    result = command_has(line, KEY_DRY_RUN) ? show_plan(line, &plan)
-                                            : with_store(line, STORE_CREATE, create, &plan);
-    plan_finish(&plan);
-    return result;
+    return command_has(line, KEY_DRY_RUN) ? show_plan(line, &plan)
+                                          : with_store(line, STORE_CREATE, create, &plan);
 }
 
 static int run(const struct command_line *line)

@@ -101,7 +101,7 @@ static int show(const struct command_line *line, struct store *store, void *cont
 {
     const json_t *peaks = context;
     struct error err = ERROR_INIT;
-    struct view view;
+    CLEANUP(view_finish) struct view view = {0};
     CLEANUP(text_finish) struct text out = TEXT_INIT;
     int64_t row;
     json_t *record, *amendments;
@@ -139,7 +139,6 @@ static int show(const struct command_line *line, struct store *store, void *cont
     else
         report_terminal_cell(&out, &view.campaigns[view.cells[0].campaign], &view.cells[0],
                              output_columns(), output_colour());
-    view_finish(&view);
     if (append_peaks(&out, store, row, peaks, &err) != STATUS_OK)
         return command_fail(&err);
     return output_text(&out);

@@ -325,7 +325,7 @@ static int run(const struct command_line *line)
                             .terminal = isatty(STDERR_FILENO) == 1,
                             .quiet = command_has(line, KEY_QUIET),
                             .shown_ns = clock_monotonic_ns()};
-    struct roster roster = {0};
+    CLEANUP(roster_finish) struct roster roster = {0};
     struct verify_options options = {.context = &report,
                                      .found = found,
                                      .campaign = take_campaign,
@@ -340,10 +340,8 @@ static int run(const struct command_line *line)
 
     verify_watch_memory();
     if (read_options(line, keys, &roster, &options, &err) != STATUS_OK ||
-        interrupt_open(INTERRUPT_READING, &report.wake_fd, &err) != STATUS_OK) {
-        roster_finish(&roster);
+        interrupt_open(INTERRUPT_READING, &report.wake_fd, &err) != STATUS_OK)
         return command_fail(&err);
-    }
     for (int level = VERIFY_NOTE; level <= VERIFY_WRONG; level++)
         text_init(&report.lines[level]);
     report.findings = json_array();
@@ -371,7 +369,6 @@ static int run(const struct command_line *line)
     json_decref(report.campaigns);
     for (int level = VERIFY_NOTE; level <= VERIFY_WRONG; level++)
         text_finish(&report.lines[level]);
-    roster_finish(&roster);
     json_decref(report.shown);
     return result;
 }

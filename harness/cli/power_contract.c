@@ -104,7 +104,7 @@ static void say_power(struct doc *doc, const json_t *made)
 
 int power_contract(const struct command_line *line, double sd)
 {
-    struct contract contract;
+    CLEANUP(contract_finish) struct contract contract = {0};
     struct error err = ERROR_INIT;
     json_auto_t *made = NULL;
     int result;
@@ -117,6 +117,5 @@ int power_contract(const struct command_line *line, double sd)
     } else {
         result = output_shown(line, made, say_power);
     }
-    contract_finish(&contract);
     return result;
 }

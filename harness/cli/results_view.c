@@ -14,11 +14,10 @@
 
 void results_view_findings(const json_t *findings, const char *result)
 {
-    struct finding_list list;
+    CLEANUP(finding_list_finish) struct finding_list list = {0};
 
     type_read(&findings_type, findings, &list);
     envelope_add_findings(findings_for_people(&list, result));
-    finding_list_finish(&list);
 }
 
 void results_view_rows(json_t *rows)
@@ -42,7 +41,7 @@ enum status results_view_json(struct store *store, int64_t campaign, json_t **re
 
 int results_view_table(struct store *store, int64_t campaign, struct error *err)
 {
-    struct view view;
+    CLEANUP(view_finish) struct view view = {0};
     struct text out = TEXT_INIT;
     AUTO_FREE int64_t *cells = NULL;
     size_t count = 0;
@@ -53,7 +52,6 @@ int results_view_table(struct store *store, int64_t campaign, struct error *err)
     if (status != STATUS_OK)
         return command_fail(err);
     report_terminal_table(&out, &view, output_columns(), output_colour());
-    view_finish(&view);
     return output_text(&out);
 }
 

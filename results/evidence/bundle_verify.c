@@ -171,7 +171,7 @@ enum status bundle_verify(const char *path, const struct verify_options *options
 {
     const int64_t begin_ns = clock_monotonic_ns();
     struct verify_summary file = {0}, rows = {0};
-    struct bundle_head head = {0};
+    CLEANUP(bundle_head_finish) struct bundle_head head = {0};
     char *folder = NULL, *database = NULL;
     struct verify_options with_shown = *options;
     bool taken = false, has_blobs = false;
@@ -212,6 +212,5 @@ enum status bundle_verify(const char *path, const struct verify_options *options
         rows.seconds = (double)(clock_monotonic_ns() - begin_ns) / 1e9;
         *ret = rows;
     }
-    bundle_head_finish(&head);
     return status;
 }

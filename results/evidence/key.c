@@ -288,11 +288,10 @@ enum status key_read(const char *path, struct key *ret, struct error *err)
 
 enum status key_read_public(const char *path, struct key_public *ret, struct error *err)
 {
-    struct key key;
+    CLEANUP(key_finish) struct key key = {0};
 
     TRY(read_file(path, true, &key, err));
     *ret = key.public;
-    key_finish(&key);
     return STATUS_OK;
 }
 

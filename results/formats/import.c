@@ -273,7 +273,7 @@ static enum status take_bundle(struct store *store, const struct import_format *
     const struct verify_options all = {.context = &taking, .found = object};
     struct verify_summary summary;
     struct bundle_import taken;
-    struct bundle_head head = {0};
+    CLEANUP(bundle_head_finish) struct bundle_head head = {0};
     enum status status;
 
     text_init(&taking.first);
@@ -292,7 +292,6 @@ static enum status take_bundle(struct store *store, const struct import_format *
         *ret = (struct import_outcome){.known = taken.known > 0, .program = format->program};
         status = count_results(store, json_incref(head.campaigns), ret, err);
     }
-    bundle_head_finish(&head);
     return status == STATUS_CORRUPT ? STATUS_INVALID : status;
 }
 
