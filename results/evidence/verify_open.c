@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/core/shortage.h"
 #include "results/evidence/verify_internal.h"
 
 #define LOG_MAGIC 0x377f0682 /* the last bit: its checksums are of big-endian words */
@@ -109,8 +110,10 @@ void verify_renew(struct verify *verify, struct store *store)
 {
     struct verify_budget *budget = calloc(1, sizeof(*budget));
 
-    if (!budget)
-        return; /* the old one goes on */
+    if (!budget) {
+        shortage_note(); /* the old one goes on, and may end before the step does */
+        return;
+    }
     *budget = (struct verify_budget){verify, verify->work_max, verify->budgets};
     verify->budgets = budget;
     sqlite3_progress_handler(store->db, WORK_STEP, on_work, budget);
