@@ -3,9 +3,11 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "protocols/serving/request_log.h"
+#include "protocols/stats/order.h"
 
 /* What two processes may differ by in reading the same clock around a message. */
 #define CLOCK_SLACK_NS INT64_C(1000000)
@@ -18,6 +20,9 @@
 #define GAP_PART 2
 /* A worker that shares its processors may wait so long between samples, in a short window, too. */
 #define GAP_SLACK_NS INT64_C(1000000000)
+
+/* A launch by itself, its wait and a byte read back, of which a sample has one in many. */
+#define CHECKED_ALONE_NS INT64_C(100000)
 
 /* ---- what the harness saw, as a record ---- */
 
@@ -48,6 +53,8 @@ static const struct member seen_members[] = {
     M(INTEGER, ticks_per_s, .flags = MEMBER_FROM_0),
     M(INTEGER, spot_checks),
     M(INTEGER, spot_checks_ns),
+    M(INTEGER, checked_least_ns, .flags = MEMBER_FROM_0 | MEMBER_LATER),
+    M(INTEGER, checked_median_ns, .flags = MEMBER_FROM_0 | MEMBER_LATER),
     M(CHARS, worker, .size = DIGEST_HEX_SIZE, .flags = MEMBER_WHOLE),
     M(INTEGER, outputs_checked, .flags = MEMBER_OPTIONAL),
     M(NAME, checks, .flags = MEMBER_OPTIONAL, .names = MEMBER_NAMES(checks_names)),
@@ -55,7 +62,8 @@ static const struct member seen_members[] = {
 #undef M
 #define NOTHING_SEEN                                                                               \
     {                                                                                              \
-        .kernel_ns = -1, .clocks = NO_CLOCKS, .worker_clocks = NO_CLOCKS, .ticks_per_s = -1        \
+        .kernel_ns = -1, .clocks = NO_CLOCKS, .worker_clocks = NO_CLOCKS, .ticks_per_s = -1,       \
+        .checked_least_ns = -1, .checked_median_ns = -1                                            \
     }
 static const struct conduct_seen nothing_seen = NOTHING_SEEN;
 const struct type conduct_seen_type =
@@ -64,6 +72,35 @@ const struct type conduct_seen_type =
 struct conduct conduct_new(void)
 {
     return (struct conduct){.warmup.begin_ns = -1, .window.begin_ns = -1, .seen = NOTHING_SEEN};
+}
+
+/* ---- the median of samples ---- */
+
+bool conduct_samples_add(struct conduct_samples *samples, const int64_t *ns, size_t count)
+{
+    if (samples->count + count > samples->capacity) {
+        const size_t capacity = 2 * samples->capacity + count;
+        double *grown = realloc(samples->ns, capacity * sizeof(*grown));
+
+        if (!grown)
+            return false;
+        samples->ns = grown;
+        samples->capacity = capacity;
+    }
+    for (size_t i = 0; i < count; i++)
+        samples->ns[samples->count++] = (double)ns[i];
+    return true;
+}
+
+double conduct_samples_median(struct conduct_samples *samples)
+{
+    return samples->count > 0 ? order_select(samples->ns, samples->count, samples->count / 2) : 0;
+}
+
+void conduct_samples_finish(struct conduct_samples *samples)
+{
+    free(samples->ns);
+    memset(samples, 0, sizeof(*samples));
 }
 
 /* ---- judging ---- */
@@ -122,6 +159,29 @@ static enum status check_spot_checks(const struct protocol *protocol, const stru
                          "spot_checks: the worker answered %" PRId64 " and sent no check of them",
                          conduct->seen.spot_checks);
     return STATUS_OK;
+}
+
+double conduct_checked_ratio(int64_t checked_ns, double iteration_ns)
+{
+    return checked_ns > CHECKED_ALONE_NS && iteration_ns > 0
+               ? (double)(checked_ns - CHECKED_ALONE_NS) / iteration_ns
+               : 0;
+}
+
+/* A server's steps are of other sizes than what is checked. */
+static enum status check_checked_time(const struct conduct *conduct, struct error *err)
+{
+    const double iteration_ns = conduct->window.median_ns / (double)conduct->iterations_per_sample;
+    const double ratio = conduct_checked_ratio(conduct->seen.checked_least_ns, iteration_ns);
+
+    if (conduct->scheduled != 0 || conduct->seen.spot_checks < CONDUCT_CHECKED_LEAST ||
+        ratio <= CONDUCT_CHECKED_MOST)
+        return STATUS_OK;
+    return error_set(err, STATUS_INVALID,
+                     "spot_checks.time: the iterations that were checked took %.3g s and more, and "
+                     "half of those of the samples %.3g s or less, by a factor of %.0f: the "
+                     "samples leave out work",
+                     (double)conduct->seen.checked_least_ns / 1e9, iteration_ns / 1e9, ratio);
 }
 
 static enum status check_warmup(const struct protocol *protocol, const struct conduct *conduct,
@@ -330,6 +390,7 @@ enum status conduct_judge(const struct protocol *protocol, const struct conduct 
     TRY(conduct->scheduled != 0 ? check_requests(protocol, conduct, err)
                                 : check_window(protocol, conduct, err));
     TRY(check_spot_checks(protocol, conduct, err));
+    TRY(check_checked_time(conduct, err));
     if (!conduct->is_withheld && conduct->window.begin_ns >= 0)
         TRY(check_harness_clock(conduct, err));
     TRY(check_phase(conduct, err));

@@ -7,6 +7,7 @@
 #define ASSAY_PROTOCOLS_CONDUCT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "harness/core/digest.h"
@@ -17,9 +18,10 @@
 /* A stretch of samples. Times are nanoseconds. */
 struct conduct_part {
     int64_t samples;
-    int64_t wall_ns;          /* sum of the samples */
-    int64_t gap_ns;           /* sum of the gaps between them, without the one before the first */
-    int64_t device_ns;        /* sum of what they took by the device's clock; 0: not known */
+    int64_t wall_ns;   /* sum of the samples */
+    double median_ns;  /* of the samples, conduct_samples_median, of the window; 0: unknown */
+    int64_t gap_ns;    /* sum of the gaps between them, without the one before the first */
+    int64_t device_ns; /* sum of what they took by the device's clock; 0: not known */
     int64_t begin_ns, end_ns; /* the worker's phase, since the trial's start; -1: it sent none */
 };
 
@@ -56,6 +58,9 @@ struct conduct_seen {
     int64_t ticks_per_s;                 /* by the harness, before the window; -1: not known */
     int64_t spot_checks;                 /* made and answered */
     int64_t spot_checks_ns; /* what they took together, as the worker says; part of the gaps */
+    /* The shortest and the median iteration that was checked, until a byte of its result was read
+     * back; -1: not known. */
+    int64_t checked_least_ns, checked_median_ns;
     char worker[DIGEST_HEX_SIZE]; /* SHA-256 of the program that measured; "": not known */
     int64_t outputs_checked;      /* handed over by the worker and compared by the harness */
     enum conduct_checks checks;
@@ -76,6 +81,17 @@ struct conduct {
         *planned_worker; /* as seen.worker, by the campaign's plan; NULL or "": it says none */
 };
 
+/* Times of samples, of which a median is wanted. Zeros: none yet. */
+struct conduct_samples {
+    double *ns; /* heap */
+    size_t count, capacity;
+};
+/* false: no memory. */
+bool conduct_samples_add(struct conduct_samples *samples, const int64_t *ns, size_t count);
+/* That of rank count / 2, from 0; 0: there are none. Reorders them. */
+double conduct_samples_median(struct conduct_samples *samples);
+void conduct_samples_finish(struct conduct_samples *samples);
+
 /* Nothing is known. */
 struct conduct conduct_new(void);
 
@@ -93,6 +109,17 @@ double conduct_clock_share(const struct conduct *conduct, enum conduct_clock clo
 /* Above CONDUCT_CLOCK_NOTED it is a finding, above CONDUCT_CLOCK_MOST the trial is invalid. */
 #define CONDUCT_CLOCK_NOTED 0.001
 #define CONDUCT_CLOCK_MOST 0.01
+/*
+ * How many times as long an iteration that was checked took as one of the median sample, beyond
+ * what a launch by itself costs; 0: not known. A stack that recognises checks, or leaves out
+ * launches of which nothing has changed, does its work in those alone.
+ */
+double conduct_checked_ratio(int64_t checked_ns, double iteration_ns);
+/* Of the median: above it is a finding. Of the shortest: above it the trial is invalid. Of fewer
+ * iterations a busy machine may delay each. */
+#define CONDUCT_CHECKED_LEAST 3
+#define CONDUCT_CHECKED_NOTED 5.0
+#define CONDUCT_CHECKED_MOST 50.0
 /* "raw", "tsc", "device"; and for people. */
 const char *conduct_clock_name(enum conduct_clock clock);
 const char *conduct_clock_words(enum conduct_clock clock);

@@ -167,6 +167,11 @@ enum finding_severity {
       "over the window CLOCK_MONOTONIC and {subject} differ by {share:%}",                         \
       "let the time server settle (`chronyc tracking`, `timedatectl`), and look for programs that " \
       "change what clocks say")                                                                    \
+    X(CHECKED_SLOWER, "checked_slower", WARNING, NUMBERS("ratio"),                                 \
+      "iterations that were checked took {ratio:g} times as long as those of the samples: work "   \
+      "may be left out where nobody looks",                                                        \
+      "measure with another version of the driver and the library; results of an earlier launch "  \
+      "must not be kept")                                                                          \
     X(PRELOADED, "preloaded", WARNING, NUMBERS(NULL),                                              \
       "{subject} put libraries into the worker that nothing there asked for: they can change what " \
       "is measured, and what clocks say",                                                          \

@@ -227,6 +227,9 @@ struct workload_instance {
     struct workload_case work;
     struct device *device;
     uint64_t unchecked; /* iterations since the outputs were poisoned; kinds count where they are */
+    /* When the iteration that is checked began, and what the latest one took until a word of its
+     * result was read back; -1: not known. */
+    int64_t checked_begin_ns, checked_ns;
 };
 
 /*
@@ -255,7 +258,7 @@ enum status workload_verify(struct workload_instance *instance, workload_check_f
  * check (the same outputs and metrics each time). Then inputs are as before, and outputs as an
  * iteration writes them, by one more where that is needed. `secret` draws all of it. Besides these
  * iterations the cost is bounded, whatever the size. Called between samples, after workload_verify
- * has passed; CHECK_FAILED as there.
+ * has passed; CHECK_FAILED as there. instance->checked_ns is then what that iteration took.
  */
 enum status workload_spot_check(struct workload_instance *instance, uint64_t secret,
                                 workload_check_fn *report, void *context, struct error *err);

@@ -158,8 +158,14 @@ static enum status get_spot_check(struct message *message, struct error *err)
     const char *secret = NULL;
 
     TRY(get_integer(message, "number", 0, &message->number, err));
-    if (message->type == MESSAGE_SPOT_CHECKED)
+    if (message->type == MESSAGE_SPOT_CHECKED) {
+        const json_t *iteration = json_object_get(message->json, "iteration_ns");
+
+        message->iteration_ns = -1;
+        if (iteration && !json_is_null(iteration))
+            TRY(get_integer(message, "iteration_ns", 0, &message->iteration_ns, err));
         return get_integer(message, "took_ns", 0, &message->took_ns, err);
+    }
     TRY(get_string(message, "secret", false, &secret, err));
     if (strlen(secret) != 16 || strspn(secret, "0123456789abcdef") != 16)
         return bad_member(message, "secret", "16 hex digits", err);

@@ -56,6 +56,7 @@ struct message {
     int64_t number;                       /* spot_check, spot_checked: from 0 */
     uint64_t secret;                      /* spot_check: what draws all that is checked */
     int64_t took_ns;                      /* spot_checked: its time, iteration included */
+    int64_t iteration_ns;                 /* spot_checked: of the iteration alone; -1: not known */
     uint64_t first;                       /* samples: index of the first value */
     int64_t *values;                      /* samples, heap; NULL when there are none */
     size_t count;                         /* samples */

@@ -24,7 +24,8 @@ enum status spot_schedule_draw(struct spot_schedule *schedule, const struct prot
                                        .least = protocol->spot_checks_least,
                                        .budget_ns = protocol->spot_checks_ns};
     schedule->at_ns = calloc((size_t)schedule->count + 1, sizeof(*schedule->at_ns));
-    if (!schedule->at_ns)
+    schedule->checked_ns = calloc((size_t)schedule->count + 1, sizeof(*schedule->checked_ns));
+    if (!schedule->at_ns || !schedule->checked_ns)
         return error_no_memory(err);
     for (int64_t i = 0; i < schedule->count; i++)
         schedule->at_ns[i] = now_ns + (int64_t)(random_unit(draw()) * (double)window_ns);
@@ -35,6 +36,7 @@ enum status spot_schedule_draw(struct spot_schedule *schedule, const struct prot
 void spot_schedule_finish(struct spot_schedule *schedule)
 {
     free(schedule->at_ns);
+    free(schedule->checked_ns);
     memset(schedule, 0, sizeof(*schedule));
 }
 
@@ -73,9 +75,19 @@ enum status spot_schedule_take(struct spot_schedule *schedule, const struct mess
                          "the worker answers spot check %lld, which was not asked for",
                          (long long)message->number);
     schedule->made++;
+    if (message->iteration_ns >= 0)
+        schedule->checked_ns[schedule->checked++] = message->iteration_ns;
     if (message->took_ns > INT64_MAX - schedule->spent_ns)
         schedule->spent_ns = INT64_MAX;
     else
         schedule->spent_ns += message->took_ns;
     return STATUS_OK;
+}
+
+void spot_schedule_iterations(struct spot_schedule *schedule, int64_t *ret_least_ns,
+                              int64_t *ret_median_ns)
+{
+    order_sort(schedule->checked_ns, (size_t)schedule->checked);
+    *ret_least_ns = schedule->checked > 0 ? schedule->checked_ns[0] : -1;
+    *ret_median_ns = schedule->checked > 0 ? schedule->checked_ns[schedule->checked / 2] : -1;
 }

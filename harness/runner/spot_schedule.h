@@ -18,8 +18,10 @@ struct spot_schedule {
     int64_t *at_ns; /* CLOCK_MONOTONIC, ascending; heap */
     int64_t count, least, budget_ns;
     int64_t asked, made;
-    int64_t spent_ns; /* as the worker says */
-    bool closing;     /* the window is over: what is left is asked for at once */
+    int64_t spent_ns;    /* as the worker says */
+    int64_t *checked_ns; /* of the iterations that were checked, as far as they are known; heap */
+    int64_t checked;
+    bool closing; /* the window is over: what is left is asked for at once */
 };
 
 /* Draws times in a window of `window_ns` that begins at `now_ns`. Finish with
@@ -38,5 +40,9 @@ json_t *spot_schedule_ask(struct spot_schedule *schedule);
 /* Takes the answer. PROTOCOL: it is to nothing that was asked. */
 enum status spot_schedule_take(struct spot_schedule *schedule, const struct message *message,
                                struct error *err);
+
+/* The shortest and the median of the iterations that were checked; -1: none is known. */
+void spot_schedule_iterations(struct spot_schedule *schedule, int64_t *ret_least_ns,
+                              int64_t *ret_median_ns);
 
 #endif

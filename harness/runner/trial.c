@@ -211,6 +211,8 @@ static void go_on(struct watch *watch)
         watch->spots.closing = false;
         conduct->seen.spot_checks = watch->spots.made;
         conduct->seen.spot_checks_ns = watch->spots.spent_ns;
+        spot_schedule_iterations(&watch->spots, &conduct->seen.checked_least_ns,
+                                 &conduct->seen.checked_median_ns);
         if (judge_outputs(watch))
             tell(watch, message_new(MESSAGE_GO));
     }
@@ -297,7 +299,8 @@ static enum status handle_sync(struct watch *watch, const struct message *messag
 static void take_outputs(struct watch *watch, const struct message *message)
 {
     struct handover *handover = &watch->handover;
-    struct message spot = {.number = watch->spots.made, .took_ns = message->took_ns};
+    struct message spot = {
+        .number = watch->spots.made, .took_ns = message->took_ns, .iteration_ns = -1};
     struct error reason = ERROR_INIT;
     enum status status = handover_take(handover, message, &reason);
 

@@ -164,6 +164,9 @@ static enum status add_samples(struct trial_record *record, const struct message
                 return error_set(err, STATUS_PROTOCOL,
                                  "sample %llu of wall_ns is not a positive time",
                                  (unsigned long long)(series->count + i));
+    if (record->saw_start && !strcmp(series->name, "wall_ns") &&
+        !conduct_samples_add(&record->window_walls, message->values, message->count))
+        return error_no_memory(err);
     if (message->count > 0 && series->count == series->count_before)
         series->first_within = message->values[0];
     for (size_t i = 0; i < message->count; i++)
@@ -297,6 +300,7 @@ void trial_record_conduct(struct trial_record *record)
             conduct->window.samples = (int64_t)(series->count - series->count_before);
             conduct->warmup.wall_ns = series->total_before;
             conduct->window.wall_ns = within;
+            conduct->window.median_ns = conduct_samples_median(&record->window_walls);
         } else if (!strcmp(series->name, "gap_ns")) {
             conduct->warmup.gap_ns = series->total_before;
             conduct->window.gap_ns = within - (series->first_within > 0 ? series->first_within : 0);
@@ -479,6 +483,7 @@ void trial_record_finish(struct trial_record *record)
     finish_files(&record->at_start);
     finish_files(&record->at_end);
     stack_files_finish(&record->reported);
+    conduct_samples_finish(&record->window_walls);
     json_decref(record->facts);
     record->batch_open = false;
     record->facts = NULL;

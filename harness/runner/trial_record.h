@@ -52,6 +52,7 @@ struct trial_record {
     struct stack_files reported;         /* by the worker, in addition to what it maps */
     const char *root;                    /* the worker's root directory; NULL: the same */
     json_t *facts;
+    struct conduct_samples window_walls; /* of wall_ns, since the window began */
     int64_t iterations_per_sample, window_first;
 };
 

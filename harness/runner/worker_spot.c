@@ -59,7 +59,7 @@ enum status worker_spot_check(struct worker *worker, const struct message *messa
 {
     const int64_t begin_ns = clock_monotonic_ns();
     enum status status = STATUS_OK;
-    int64_t took_ns;
+    int64_t took_ns, checked_ns;
 
     /*
      * One iteration before it or none: samples of an even number of iterations would else let a
@@ -76,11 +76,14 @@ enum status worker_spot_check(struct worker *worker, const struct message *messa
             *err = worker->check_error;
         return worker->check_error.code;
     }
+    checked_ns = worker->instance->checked_ns;
     took_ns = clock_monotonic_ns() - begin_ns;
     worker->spot_ns += took_ns;
     return worker_link_send(&worker->link,
-                            json_pack("{s:s, s:I, s:I}", "type", "spot_checked", "number",
-                                      (json_int_t)message->number, "took_ns", (json_int_t)took_ns),
+                            json_pack("{s:s, s:I, s:I, s:o}", "type", "spot_checked", "number",
+                                      (json_int_t)message->number, "took_ns", (json_int_t)took_ns,
+                                      "iteration_ns",
+                                      checked_ns < 0 ? json_null() : json_integer(checked_ns)),
                             err);
 }
 

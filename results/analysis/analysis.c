@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "harness/core/cleanup.h"
+#include "protocols/conduct.h"
 #include "protocols/protocol.h"
 #include "protocols/serving/declared.h"
 #include "results/store/foreign_worker.h"
@@ -384,13 +385,33 @@ static enum status add_foreign_worker(struct store *store, const struct parts *p
     return STATUS_OK;
 }
 
+/* Median wall time of an iteration in the trial's window; 0: it has none. */
+static enum status median_ns(const struct part *part, int64_t iterations, double *ret,
+                             struct error *err)
+{
+    CLEANUP(conduct_samples_finish) struct conduct_samples samples = {0};
+    const size_t first = (size_t)part->window_first;
+
+    if (first < part->count &&
+        !conduct_samples_add(&samples, part->samples + first, part->count - first))
+        return error_no_memory(err);
+    *ret = conduct_samples_median(&samples) / (double)iterations;
+    return STATUS_OK;
+}
+
 /* What the harness saw of the trials and of what they had mapped. */
 static enum status add_seen(struct store *store, int64_t cell, const struct parts *parts,
-                            struct estimate *estimate, struct error *err)
+                            int64_t iterations, bool is_server, struct estimate *estimate,
+                            struct error *err)
 {
-    for (size_t i = 0; i < parts->count; i++)
-        TRY(seen_add_trial(store, parts->items[i].trial, parts->items[i].number,
+    for (size_t i = 0; i < parts->count; i++) {
+        double iteration_ns = 0;
+
+        if (!is_server)
+            TRY(median_ns(&parts->items[i], iterations, &iteration_ns, err));
+        TRY(seen_add_trial(store, parts->items[i].trial, parts->items[i].number, iteration_ns,
                            &estimate->findings, err));
+    }
     return seen_add_files(store, cell, last_of(parts), &estimate->findings, err);
 }
 
@@ -421,7 +442,7 @@ enum status analysis_estimate(struct store *store, int64_t cell, int64_t last_tr
     else
         add_work(estimate, &parts, &work, iterations);
     TRY(add_foreign_worker(store, &parts, estimate, err));
-    TRY(add_seen(store, cell, &parts, estimate, err));
+    TRY(add_seen(store, cell, &parts, iterations, work.is_server, estimate, err));
     if (!work.is_server) {
         TRY(add_reference_ratio(store, &parts, iterations, estimate, err));
         TRY(ceiling_add(store, cell, last_of(&parts), estimate, err));

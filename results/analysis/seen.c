@@ -29,6 +29,12 @@
     " FROM made WHERE made.sha256 = mapped.sha256) AND path NOT LIKE '%/assay/kcache/%' HAVING"    \
     " EXISTS (SELECT 1 FROM mapped WHERE manager IS NOT NULL)"
 
+/* Whose findings they are; of a cell `number` is 0. */
+struct trial_of {
+    int64_t number;
+    double iteration_ns; /* of its samples; 0: a server's */
+};
+
 /* What the harness noted of the trial and its worker's phase `window`; false: withheld, or none. */
 static bool take_conduct(sqlite3_stmt *row, struct conduct *ret)
 {
@@ -43,40 +49,51 @@ static bool take_conduct(sqlite3_stmt *row, struct conduct *ret)
     return known;
 }
 
+static void add_checked(const struct conduct_seen *seen, const struct trial_of *of,
+                        struct finding_list *findings)
+{
+    const double ratio = conduct_checked_ratio(seen->checked_median_ns, of->iteration_ns);
+
+    if (seen->spot_checks >= CONDUCT_CHECKED_LEAST && ratio > CONDUCT_CHECKED_NOTED)
+        finding_add(findings, FINDING_CHECKED_SLOWER, of->number, NULL, &ratio);
+}
+
 /* Clocks that do not agree, yet not so far that the trial were invalid. */
-static void add_clocks(sqlite3_stmt *row, int64_t number, struct finding_list *findings)
+static void add_conduct(sqlite3_stmt *row, const struct trial_of *of, struct finding_list *findings)
 {
     struct conduct conduct = conduct_new();
 
     if (!take_conduct(row, &conduct))
         return;
+    add_checked(&conduct.seen, of, findings);
     for (enum conduct_clock i = 0; i < CONDUCT_CLOCK_COUNT; i++) {
         const double share = conduct_clock_share(&conduct, i);
 
         if (share > CONDUCT_CLOCK_NOTED)
-            finding_add(findings, FINDING_CLOCK_DISAGREES, number, conduct_clock_words(i), &share);
+            finding_add(findings, FINDING_CLOCK_DISAGREES, of->number, conduct_clock_words(i),
+                        &share);
     }
 }
 
-static void add_preload(sqlite3_stmt *row, int64_t number, struct finding_list *findings)
+static void add_preload(sqlite3_stmt *row, const struct trial_of *of, struct finding_list *findings)
 {
-    finding_add(findings, FINDING_PRELOADED, number, (const char *)sqlite3_column_text(row, 0),
+    finding_add(findings, FINDING_PRELOADED, of->number, (const char *)sqlite3_column_text(row, 0),
                 NULL);
 }
 
-static void add_files(sqlite3_stmt *row, int64_t number, struct finding_list *findings)
+static void add_files(sqlite3_stmt *row, const struct trial_of *of, struct finding_list *findings)
 {
     const double files = (double)sqlite3_column_int64(row, 0);
 
     if (files > 0)
-        finding_add(findings, FINDING_NO_PACKAGE, number, NULL, &files);
+        finding_add(findings, FINDING_NO_PACKAGE, of->number, NULL, &files);
 }
 
 /* Calls `add` with each row that the query gives for `id`, and for trials up to `last`. */
-static enum status each_row(struct store *store, const char *sql, int64_t id, int64_t last,
-                            int64_t number,
-                            void (*add)(sqlite3_stmt *, int64_t, struct finding_list *),
-                            struct finding_list *findings, struct error *err)
+static enum status
+each_row(struct store *store, const char *sql, int64_t id, int64_t last, const struct trial_of *of,
+         void (*add)(sqlite3_stmt *, const struct trial_of *, struct finding_list *),
+         struct finding_list *findings, struct error *err)
 {
     CLEANUP(statement_end) struct statement statement = {0};
     enum status status;
@@ -85,19 +102,23 @@ static enum status each_row(struct store *store, const char *sql, int64_t id, in
     if (sqlite3_bind_parameter_count(statement.handle) > 1)
         statement_i64(&statement, last);
     while (statement_next(&statement, &status, err))
-        add(statement.handle, number, findings);
+        add(statement.handle, of, findings);
     return status;
 }
 
-enum status seen_add_trial(struct store *store, int64_t trial, int64_t number,
+enum status seen_add_trial(struct store *store, int64_t trial, int64_t number, double iteration_ns,
                            struct finding_list *findings, struct error *err)
 {
-    TRY(each_row(store, CONDUCT, trial, 0, number, add_clocks, findings, err));
-    return each_row(store, PRELOADS, trial, 0, number, add_preload, findings, err);
+    const struct trial_of of = {number, iteration_ns};
+
+    TRY(each_row(store, CONDUCT, trial, 0, &of, add_conduct, findings, err));
+    return each_row(store, PRELOADS, trial, 0, &of, add_preload, findings, err);
 }
 
 enum status seen_add_files(struct store *store, int64_t cell, int64_t last_trial,
                            struct finding_list *findings, struct error *err)
 {
-    return each_row(store, FILES, cell, last_trial, 0, add_files, findings, err);
+    const struct trial_of of = {0};
+
+    return each_row(store, FILES, cell, last_trial, &of, add_files, findings, err);
 }

@@ -12,8 +12,11 @@
 #include "protocols/finding.h"
 #include "results/store/store.h"
 
-/* Adds those of the trial that is `number` in its cell.. */
-enum status seen_add_trial(struct store *store, int64_t trial, int64_t number,
+/*
+ * Adds those of the trial that is `number` in its cell, half of whose samples took `iteration_ns`
+ * an iteration or less; 0: they are steps of a server.
+ */
+enum status seen_add_trial(struct store *store, int64_t trial, int64_t number, double iteration_ns,
                            struct finding_list *findings, struct error *err);
 
 /*

@@ -66,6 +66,7 @@ struct reader {
     struct digest digest;
     struct record_span *list; /* heap: of the current trial's series, by its record */
     size_t count;
+    struct conduct_samples walls; /* of its window */
 };
 
 /* The series of a trial, as the record names it and as it is stored. */
@@ -191,6 +192,16 @@ static int64_t *time_of(struct conduct_part *part, enum kind kind)
     return kind == GAP ? &part->gap_ns : kind == DEVICE ? &part->device_ns : &part->wall_ns;
 }
 
+static void note_walls(struct reading_trial *trial, int64_t first, const int64_t *values,
+                       size_t count)
+{
+    const int64_t before = trial->window_first - first;
+    const size_t skip = before <= 0 ? 0 : (size_t)before < count ? (size_t)before : count;
+
+    if (values && !conduct_samples_add(&trial->reader->walls, values + skip, count - skip))
+        shortage_note();
+}
+
 /* A chunk of samples, of gaps or of the device's times; `values`: NULL where they could not be
  * read. */
 static void note_chunk(struct reading_trial *trial, sqlite3_stmt *row, enum kind kind,
@@ -203,8 +214,10 @@ static void note_chunk(struct reading_trial *trial, sqlite3_stmt *row, enum kind
 
     if (kind != DEVICE)
         trial->spent += sqlite3_column_double(row, 5);
-    if (kind == SAMPLE)
+    if (kind == SAMPLE) {
         trial->conduct.window.samples += count;
+        note_walls(trial, first, values, got);
+    }
     if (first + count <= trial->window_first)
         *before += total;
     else if (first > trial->window_first)
@@ -426,6 +439,7 @@ static void judge_conduct(struct reader *reader, struct reading_trial *trial)
         return;
     conduct->warmup.samples = trial->window_first;
     conduct->window.samples -= trial->window_first;
+    conduct->window.median_ns = conduct_samples_median(&reader->walls);
     if (sqlite3_column_int(reader->trials, IS_SERVER))
         take_columns(trial, conduct);
     if (sqlite3_column_type(reader->trials, REQUESTS) == SQLITE_INTEGER)
@@ -491,7 +505,7 @@ static void check_trial(struct reader *reader)
                                   .conduct = conduct_new()};
     const struct record_visitor visitor = {.context = &trial, .top = keep_member};
 
-    reader->count = 0;
+    reader->count = reader->walls.count = 0;
     trial.is_record =
         record_scan(record_type_find("trial"), text_at(end, RECORD),
                     (size_t)sqlite3_column_bytes(end, RECORD), &visitor, NULL) == STATUS_OK;
@@ -543,6 +557,7 @@ static void check_part(struct verify_worker *worker, int64_t first, int64_t end)
     protocol_finish(&reader.protocol);
     json_decref(reader.plan);
     free(reader.list);
+    conduct_samples_finish(&reader.walls);
     for (size_t i = 0; i < count; i++)
         sqlite3_finalize(*statements[i].ret);
 }

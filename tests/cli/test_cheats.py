@@ -1,6 +1,6 @@
 """Stacks that leave out work, and workers and clocks that lie: every one ends with the reason.
 
-usage: test_cheats.py [Kernels | Convolutions | Libraries | Surroundings] NAME=LIBRARY...   (tests/support/cheats)
+usage: test_cheats.py [Kernels | Convolutions | Libraries | Surroundings | Times] NAME=LIBRARY...   (tests/support/cheats)
 The honest run beside each cheat is the same library without CHEAT.
 """
 
@@ -31,6 +31,8 @@ description: small, for a test
 precisions: [fp32]
 memory_bound: {kernel: triad, elements: 100003}
 """
+# Some milliseconds, where that of small_triad is hardly longer than a launch.
+LONG_TRIAD = TRIAD.replace("small_triad", "long_triad").replace("100003", "4000003")
 GEMM = """workload: small_gemm
 version: 1
 kind: gemm
@@ -210,6 +212,23 @@ class Libraries(CheatTest):
                     with self.subTest(library=name, **cheat):
                         status, message = self.measure(TRAINING, name + ":0", **library, **cheat)
                         self.assertEqual(status, "check_failed", message)
+
+
+class Times(CheatTest):
+    """Stacks that do the work of a check, and of nothing else: the right results, and a rate without bounds."""
+
+    def test_iteration_that_is_checked(self):
+        library = self.library("opencl")
+        self.assertEqual(self.measure(LONG_TRIAD, "opencl:0", **library), ("ok", None))
+        (least, median), = self.query("SELECT facts ->> '$.conduct.checked_least_ns', facts ->>"
+                                      " '$.conduct.checked_median_ns' FROM trial_end")
+        self.assertLessEqual(least, median)
+        self.assertGreater(least, 100000)  # it moves 48 MB
+        for cheat in ("unchanged", "lazy"):
+            with self.subTest(cheat=cheat):
+                status, message = self.measure(LONG_TRIAD, "opencl:0", CHEAT=cheat, **library)
+                self.assertEqual(status, "invalid", message)
+                self.assertTrue(message.startswith("spot_checks.time: "), message)
 
 
 class Surroundings(CheatTest):

@@ -227,6 +227,10 @@ FORGERIES = {
                                              "trial"),
     "a device that worked longer than the window": (conduct(worker_clocks={
         "raw_ns": None, "ticks": None, "device_ns": 10 ** 12}), "trial"),
+    "iterations that took an hour where they were checked": (
+        conduct(spot_checks=3, checked_least_ns=36 * 10 ** 11), "trial"),
+    "iterations that took a second where they were checked": (
+        conduct(spot_checks=3, checked_median_ns=10 ** 9), "estimate"),
     "checks said to be assay's own": (conduct(checks="assay"), "trial"),
     "a failed check in a good trial": (first_check(passed=False, error=9), "verification"),
     "a passed check with error 9": (first_check(error=9), "verification"),
@@ -279,7 +283,7 @@ FORGERIES = {
 # They contradict formulas and rules of the workload's kind, which assay alone has.
 ASSAY_ALONE = {"bytes and rate times ten", "FLOPs that are not counted", "items", "working set", "headline",
                "fp32 as fp64 in the plan, too", "fp32 as fp64 in the plan, with its bytes",
-               "tolerance 1e30", "tolerance twice as large"}
+               "iterations that took a second where they were checked", "tolerance 1e30", "tolerance twice as large"}
 
 
 class VendorForgeries(TamperTest):

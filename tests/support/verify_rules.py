@@ -196,6 +196,8 @@ def broken(protocol, seen, parts, checks, planned):
         "spot_checks.least": (WITHIN not in checks if withheld else made < spots.get("least", 0)) and
         spots.get("least", 0) > 0 and not parts["endpoint"],
         "spot_checks": made > 0 and WITHIN not in checks,
+        "spot_checks.time": made >= 3 and parts["log"] is None and
+        ((seen.get("checked_least_ns") or 0) - MS / 10) * parts["iterations"] > 50 * parts["median_ns"] > 0,
         "clock.kernel": kernel is not None and abs(elapsed - kernel) > elapsed // 1000 + MS,
         "clock.window": begin is None or not withheld and (
             begin < seen["go_ns"] - MS or end > seen["told_ns"] + MS) or
@@ -361,11 +363,12 @@ class Trials:
                            phase and phase["begin_ns"], phase and phase["end_ns"])
         log = {name: count for name, (count, _) in self.series.get(number, {}).items() if name.startswith("request:")}
         served = self.cells[cell]["scenario"].startswith("server@")
+        walls = sorted(wall[first:])
         device = sum(ns for ns in self.series.get((number, "device_ns"), [])[first:] if ns > 0)
         workload = self.content.read(self.cells[cell]["workload"]) if served else None
         traced = ((workload or {}).get("load") or {}).get("arrivals", {}).get("requests")
         return dict(found, traced=traced, iterations=end["iterations_per_sample"], log=log if served else None, device_ns=device,
-                    endpoint=self.cells[cell]["kind"] == "endpoint")
+                    median_ns=walls[len(walls) // 2] if walls else 0, endpoint=self.cells[cell]["kind"] == "endpoint")
 
     def own_ok(self, trial, samples):
         number, mine = trial["id"], self.series.get(trial["id"], {})

@@ -29,6 +29,7 @@ static const struct conduct honest = {
                .end_ns = 5 * S + 16000000},
     .window = {.samples = 1000,
                .wall_ns = 10 * S,
+               .median_ns = 10000000,
                .gap_ns = 50000000,
                .begin_ns = 6 * S,
                .end_ns = 16 * S + 52000000},
@@ -43,7 +44,9 @@ static const struct conduct honest = {
              .kernel_ns = 10 * S + 53001000,
              .clocks = {-1, -1, -1},
              .worker_clocks = {-1, -1, -1},
-             .ticks_per_s = -1},
+             .ticks_per_s = -1,
+             .checked_least_ns = 4000000,
+             .checked_median_ns = 6000000},
 };
 
 static const struct conduct *base = &honest;
@@ -103,6 +106,20 @@ TEST(clauses)
            c.checked_within = false);
 }
 
+/* Samples are 2 iterations of 5 ms; a launch by itself may take 0.1 ms. */
+TEST(checked_iterations)
+{
+    BREAKS(NULL, c.seen.checked_least_ns = 250 * 1000000);
+    BREAKS("spot_checks.time", c.seen.checked_least_ns = 251 * 1000000);
+    BREAKS(NULL, c.seen.checked_least_ns = 251 * 1000000; c.iterations_per_sample = 1);
+    BREAKS(NULL, c.seen.checked_least_ns = -1);
+    /* A busy machine may delay two of them. */
+    BREAKS(NULL, c.seen.checked_least_ns = S; c.seen.spot_checks = 2; p.spot_checks_least = 1);
+    assert_true(conduct_checked_ratio(-1, 5e6) <= 0 && conduct_checked_ratio(5000000, 0) <= 0);
+    assert_true(conduct_checked_ratio(100000, 100) <= 0);
+    assert_float_equal(conduct_checked_ratio(25 * 1000000 + 100000, 5e6), 5.0, 1e-9);
+}
+
 /* What the harness saw is withheld: all that does not need it is judged still. */
 TEST(withheld)
 {
@@ -154,6 +171,7 @@ TEST(server)
     SERVED("warmup.iterations", c.warmup.samples = 4);
     SERVED("spot_checks.least", c.seen.spot_checks = 2);
     SERVED("verification", c.checked_after = false);
+    SERVED(NULL, c.seen.checked_least_ns = 9 * S);
     SERVED(NULL, c.window.wall_ns = S / 10; c.window.gap_ns = 0);
     SERVED("clock.window", c.window.wall_ns += S);
     /* An endpoint has no spot checks; its log must be there like any server's. */

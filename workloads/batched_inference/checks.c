@@ -315,8 +315,9 @@ static enum status run_over_nan(struct inference_instance *instance, const int32
 
     TRY(gpt2_spot_begin(model, random, err));
     TRY(poison(model, random, places, err));
+    TRY(check_time_begin(&instance->gpt2.base, err));
     TRY(inference_run(instance, indices, unique, err));
-    return device_synchronize(model->device, err);
+    return check_time_end(&instance->gpt2.base, model->buffers[GPT2_LOGITS], 0, err);
 }
 
 static enum status spot_check(struct workload_instance *base, uint64_t secret,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/core/cleanup.h"
+#include "harness/core/clock.h"
 #include "workloads/data/element.h"
 #include "workloads/storage.h"
 
@@ -14,6 +15,32 @@ enum status check_iterate(struct workload_instance *instance, struct error *err)
 {
     TRY(instance->kind->iterate(instance, err));
     return device_synchronize(instance->device, err);
+}
+
+enum status check_time_begin(struct workload_instance *instance, struct error *err)
+{
+    TRY(device_synchronize(instance->device, err));
+    instance->checked_begin_ns = clock_monotonic_ns();
+    return STATUS_OK;
+}
+
+enum status check_time_end(struct workload_instance *instance, struct buffer *output,
+                           uint64_t offset, struct error *err)
+{
+    unsigned char word;
+
+    TRY(device_synchronize(instance->device, err));
+    TRY(device_download(output, offset, &word, sizeof(word), err));
+    instance->checked_ns = clock_monotonic_ns() - instance->checked_begin_ns;
+    return STATUS_OK;
+}
+
+enum status check_iterate_timed(struct workload_instance *instance, struct buffer *output,
+                                uint64_t offset, struct error *err)
+{
+    TRY(check_time_begin(instance, err));
+    TRY(instance->kind->iterate(instance, err));
+    return check_time_end(instance, output, offset, err);
 }
 
 enum status check_settle(struct workload_instance *instance, struct error *err)
@@ -124,8 +151,10 @@ enum status workload_spot_check(struct workload_instance *instance, uint64_t sec
                                 workload_check_fn *report, void *context, struct error *err)
 {
     struct check_sink sink = {.report = report, .context = context, .failure = ERROR_INIT};
-    const enum status status = instance->kind->checks->spot_check(instance, secret, &sink, err);
+    enum status status;
 
+    instance->checked_ns = -1;
+    status = instance->kind->checks->spot_check(instance, secret, &sink, err);
     return conclude(&sink, status, err);
 }
 

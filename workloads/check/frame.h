@@ -19,6 +19,17 @@ struct check_output {
 
 /* One iteration, waited for. */
 enum status check_iterate(struct workload_instance *instance, struct error *err);
+/*
+ * The same of the iteration that is checked, timed: from an empty queue until a byte of the result,
+ * at `offset` of `output`, has been read back, which what is computed only when it is read cannot
+ * put off. Into instance->checked_ns.
+ */
+enum status check_iterate_timed(struct workload_instance *instance, struct buffer *output,
+                                uint64_t offset, struct error *err);
+/* The two ends of it, where the iteration is none of the kind's own. */
+enum status check_time_begin(struct workload_instance *instance, struct error *err);
+enum status check_time_end(struct workload_instance *instance, struct buffer *output,
+                           uint64_t offset, struct error *err);
 /* The latest iteration's outputs are complete; one runs where none has since the last check. */
 enum status check_settle(struct workload_instance *instance, struct error *err);
 

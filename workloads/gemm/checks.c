@@ -545,6 +545,7 @@ static enum status spot_check(struct workload_instance *base, uint64_t secret,
 {
     const struct products *products = (const struct products *)base;
     const size_t count = products->count;
+    const struct product *last;
     CLEANUP(spots_finish)
     struct spots spots = {calloc(count, sizeof(*spots.tasks)), count};
 
@@ -557,7 +558,8 @@ static enum status spot_check(struct workload_instance *base, uint64_t secret,
     }
     for (size_t i = 0; i < count; i++)
         TRY(disturb(&spots.tasks[i], err));
-    TRY(check_iterate(base, err));
+    last = &products->items[count - 1];
+    TRY(check_iterate_timed(base, last->arrays[GEMM_C].buffer, 0, err));
     for (size_t i = 0; i < count; i++) {
         struct outcome all;
 

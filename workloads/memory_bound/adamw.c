@@ -254,7 +254,7 @@ enum status memory_check_step(struct memory_instance *instance, const uint64_t *
 
     TRY(sample_init(&sample, instance->data.sizes.elements, secret, err));
     TRY(sample_download(&sample, instance, sample.before, err));
-    TRY(check_iterate(&instance->base, err));
+    TRY(check_iterate_timed(&instance->base, instance->arrays[W], 0, err));
     TRY(sample_download(&sample, instance, sample.after, err));
     for (int i = W; i <= V; ++i)
         check_step(instance, &sample, i, sink);

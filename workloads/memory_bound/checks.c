@@ -299,6 +299,16 @@ static enum status upload_inputs(const struct spot *spot, const struct memory_da
     return STATUS_OK;
 }
 
+static enum status iterate_timed(struct spot *spot, uint64_t element, struct error *err)
+{
+    const struct memory_data *data = &spot->instance->data;
+    const size_t array = spot->output->array;
+
+    return check_iterate_timed(
+        &spot->instance->base, spot->instance->arrays[array],
+        element * memory_element_bytes(&data->kernel->arrays[array], data->storage), err);
+}
+
 static enum status run(struct spot *spot, struct memory_worst *worst, struct error *err)
 {
     struct memory_instance *instance = spot->instance;
@@ -310,7 +320,7 @@ static enum status run(struct spot *spot, struct memory_worst *worst, struct err
         TRY(memory_poison(instance, spot->output->array, spot->begins[i], spot->length, err));
         TRY(upload_inputs(spot, &spot->changed, spot->begins[i], err));
     }
-    TRY(check_iterate(&instance->base, err));
+    TRY(iterate_timed(spot, spot->begins[0], err));
     for (size_t i = 0; i < PIECES; ++i) {
         spot->output->reference(&spot->changed, spot->begins[i], spot->length, expected);
         TRY(compare_part(instance, spot->output, spot->begins[i], spot->length, expected, worst,
@@ -346,7 +356,7 @@ static enum status run_sum(struct spot *spot, uint64_t secret, struct memory_wor
     expected = (struct memory_expected){instance->sum.value - without, instance->sum.magnitude};
     TRY(memory_poison(instance, spot->output->array, 0, 1, err));
     TRY(device_upload(instance->arrays[0], begin * size, zeros, part * size, err));
-    TRY(check_iterate(&instance->base, err));
+    TRY(iterate_timed(spot, 0, err));
     TRY(compare_part(instance, spot->output, 0, 1, &expected, worst, err));
     return memory_upload(instance, data, 0, begin, part, err);
 }

@@ -7,7 +7,9 @@
  * groups of a launch, as of a batch (memory-bound kernels do all of their work with any number of
  * them); "named" leaves out kernels whose names contain CHEAT_KERNEL; "cached" gives the last
  * output while the first bytes of the inputs are the same; "low" rounds inputs to bf16; none: an
- * honest library. The last two know the kernel stream_triad and GEMMs.
+ * honest library. The last two know the kernel stream_triad and GEMMs. Of OpenCL alone, and of
+ * stream_triad: "unchanged" leaves out launches before which nothing was written since the last
+ * one; "lazy" makes the last launch when something is read or written, and no other.
  */
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -125,6 +127,7 @@ static int run_known(const struct call *call)
 }
 
 #ifdef CHEAT_OPENCL
+#define PLACE void *queue, void *memory, unsigned blocking, size_t offset, size_t size
 #define FUNCTION_NAME 0x1190 /* CL_KERNEL_FUNCTION_NAME */
 #define MEMORY_SIZE 0x1102   /* CL_MEM_SIZE */
 #define READ_AND_WRITE 3     /* CL_MAP_READ | CL_MAP_WRITE */
@@ -142,6 +145,10 @@ EXPORT int clSetKernelArg(void *kernel, unsigned index, size_t size, const void 
 EXPORT int clEnqueueNDRangeKernel(void *queue, void *kernel, unsigned dimensions,
                                   const size_t *offset, const size_t *global, const size_t *local,
                                   unsigned count, void *const *wait, void **event);
+
+EXPORT int clEnqueueReadBuffer(PLACE, void *to, unsigned count, void *const *wait, void **event);
+EXPORT int clEnqueueWriteBuffer(PLACE, const void *from, unsigned count, void *const *wait,
+                                void **event);
 
 static void *known_memory[3]; /* the first three parameters of the last KNOWN kernel */
 
@@ -201,6 +208,63 @@ static int launch_known(void)
     return code;
 }
 
+/* A launch that is put off, whose sizes are copies; `is_kept`: what it would give is there. */
+static struct {
+    void *queue, *kernel;
+    unsigned dimensions;
+    size_t global[3], local[3];
+    bool has_local, is_kept;
+} late;
+
+static int launch_late(void)
+{
+    void *kernel = late.kernel;
+
+    late.kernel = NULL;
+    late.is_kept = false;
+    return kernel ? REAL(clEnqueueNDRangeKernel)(late.queue, kernel, late.dimensions, NULL,
+                                                 late.global, late.has_local ? late.local : NULL, 0,
+                                                 NULL, NULL)
+                  : 0;
+}
+
+int clEnqueueReadBuffer(PLACE, void *to, unsigned count, void *const *wait, void **event)
+{
+    const bool kept = late.is_kept;
+    const int code = launch_late();
+
+    late.is_kept = kept; /* reading changes nothing */
+    return code ? code
+                : REAL(clEnqueueReadBuffer)(queue, memory, blocking, offset, size, to, count, wait,
+                                            event);
+}
+
+int clEnqueueWriteBuffer(PLACE, const void *from, unsigned count, void *const *wait, void **event)
+{
+    const int code = launch_late();
+
+    return code ? code
+                : REAL(clEnqueueWriteBuffer)(queue, memory, blocking, offset, size, from, count,
+                                             wait, event);
+}
+
+/* Whether this launch of the known kernel is not made, or not yet. */
+static bool puts_off(void *queue, void *kernel, unsigned dimensions, const size_t *global,
+                     const size_t *local)
+{
+    const bool kept = late.is_kept;
+
+    late.is_kept = is_told("unchanged");
+    if (!is_told("lazy"))
+        return late.is_kept && kept;
+    late.queue = queue, late.kernel = kernel, late.dimensions = dimensions;
+    late.has_local = local != NULL;
+    memcpy(late.global, global, dimensions * sizeof(*global));
+    if (local)
+        memcpy(late.local, local, dimensions * sizeof(*local));
+    return true;
+}
+
 int clEnqueueNDRangeKernel(void *queue, void *kernel, unsigned dimensions, const size_t *offset,
                            const size_t *global, const size_t *local, unsigned count,
                            void *const *wait, void **event)
@@ -221,7 +285,8 @@ int clEnqueueNDRangeKernel(void *queue, void *kernel, unsigned dimensions, const
         launch.offset = offset, launch.global = global, launch.local = local;
         if (launch_known() != 0)
             abort();
-    } else if (!leaves_out() && !is_named(name)) {
+    } else if (!leaves_out() && !is_named(name) &&
+               (strcmp(name, KNOWN) || !puts_off(queue, kernel, dimensions, global, local))) {
         return REAL(clEnqueueNDRangeKernel)(queue, kernel, dimensions, offset, sizes, local, count,
                                             wait, event);
     }
