@@ -21,6 +21,9 @@
 /* A worker that shares its processors may wait so long between samples, in a short window, too. */
 #define GAP_SLACK_NS INT64_C(1000000000)
 
+/* The same of what is in no sample, where the harness noted the time of checks: one wait. */
+#define GAP_LEAST_NS 50000000.0
+
 /* A launch by itself, its wait and a byte read back, of which a sample has one in many. */
 #define CHECKED_ALONE_NS INT64_C(100000)
 
@@ -53,6 +56,8 @@ static const struct member seen_members[] = {
     M(INTEGER, ticks_per_s, .flags = MEMBER_FROM_0),
     M(INTEGER, spot_checks),
     M(INTEGER, spot_checks_ns),
+    M(INTEGER, window_checks_ns, .flags = MEMBER_FROM_0 | MEMBER_LATER),
+    M(INTEGER, reference_ns, .flags = MEMBER_FROM_0 | MEMBER_LATER),
     M(INTEGER, checked_least_ns, .flags = MEMBER_FROM_0 | MEMBER_LATER),
     M(INTEGER, checked_median_ns, .flags = MEMBER_FROM_0 | MEMBER_LATER),
     M(CHARS, worker, .size = DIGEST_HEX_SIZE, .flags = MEMBER_WHOLE),
@@ -63,7 +68,8 @@ static const struct member seen_members[] = {
 #define NOTHING_SEEN                                                                               \
     {                                                                                              \
         .kernel_ns = -1, .clocks = NO_CLOCKS, .worker_clocks = NO_CLOCKS, .ticks_per_s = -1,       \
-        .checked_least_ns = -1, .checked_median_ns = -1                                            \
+        .window_checks_ns = -1, .reference_ns = -1, .checked_least_ns = -1,                        \
+        .checked_median_ns = -1                                                                    \
     }
 static const struct conduct_seen nothing_seen = NOTHING_SEEN;
 const struct type conduct_seen_type =
@@ -225,6 +231,56 @@ static enum status check_requests(const struct protocol *protocol, const struct 
     return STATUS_OK;
 }
 
+bool conduct_spent(const struct conduct *conduct, struct conduct_spent *ret)
+{
+    const struct conduct_part *window = &conduct->window;
+    const double length = (double)(window->end_ns - window->begin_ns);
+
+    if (conduct->is_withheld || conduct->scheduled != 0 || window->begin_ns < 0 || length <= 0 ||
+        conduct->seen.window_checks_ns < 0)
+        return false;
+    *ret = (struct conduct_spent){.window = length,
+                                  .samples = (double)window->wall_ns,
+                                  .checks = (double)conduct->seen.window_checks_ns,
+                                  .reference = fmax((double)conduct->seen.reference_ns, 0)};
+    ret->gaps = fmax(length - ret->samples - ret->checks - ret->reference, 0);
+    return true;
+}
+
+double conduct_gap_share(const struct conduct_spent *spent)
+{
+    return fmax(spent->gaps - GAP_LEAST_NS, 0) / spent->window;
+}
+
+static enum status check_gaps(const struct protocol *protocol, const struct conduct *conduct,
+                              struct error *err)
+{
+    const struct conduct_part *window = &conduct->window;
+    struct conduct_spent spent;
+
+    if (conduct->is_withheld || protocol->cache != PROTOCOL_CACHE_HOT)
+        return STATUS_OK;
+    if (conduct_spent(conduct, &spent)) {
+        if (spent.samples + spent.checks + spent.reference > spent.window + (double)CLOCK_SLACK_NS)
+            return error_set(
+                err, STATUS_INVALID,
+                "clock.checks: samples, spot checks and reference loop take %.6g s, and "
+                "the window took %.6g s",
+                (spent.samples + spent.checks + spent.reference) / 1e9, spent.window / 1e9);
+        if (conduct_gap_share(&spent) > CONDUCT_GAPS_MOST)
+            return error_set(err, STATUS_INVALID,
+                             "clock.gaps: %.3g s of the window's %.3g s are in no sample and no "
+                             "check: work may run there",
+                             spent.gaps / 1e9, spent.window / 1e9);
+        return STATUS_OK;
+    }
+    if (window->gap_ns - conduct->seen.spot_checks_ns > span(window) / GAP_PART + GAP_SLACK_NS)
+        return error_set(err, STATUS_INVALID,
+                         "clock.gaps: %.3g s of the window's %.3g s lie between samples",
+                         (double)window->gap_ns / 1e9, (double)span(window) / 1e9);
+    return STATUS_OK;
+}
+
 static enum status check_window(const struct protocol *protocol, const struct conduct *conduct,
                                 struct error *err)
 {
@@ -242,12 +298,7 @@ static enum status check_window(const struct protocol *protocol, const struct co
                          "window.time: %.3g s of samples and gaps in the window, and the protocol "
                          "demands %.3g s",
                          (double)span(window) / 1e9, (double)protocol->window_ns / 1e9);
-    if (!conduct->is_withheld && protocol->cache == PROTOCOL_CACHE_HOT &&
-        window->gap_ns - conduct->seen.spot_checks_ns > span(window) / GAP_PART + GAP_SLACK_NS)
-        return error_set(err, STATUS_INVALID,
-                         "clock.gaps: %.3g s of the window's %.3g s lie between samples",
-                         (double)window->gap_ns / 1e9, (double)span(window) / 1e9);
-    return STATUS_OK;
+    return check_gaps(protocol, conduct, err);
 }
 
 /* The worker's clock against the harness's: both read CLOCK_MONOTONIC of one machine. */
@@ -282,6 +333,7 @@ static enum status check_phase(const struct conduct *conduct, struct error *err)
 {
     const struct conduct_part *window = &conduct->window;
     const int64_t phase = window->end_ns - window->begin_ns;
+    const int64_t edge_ns = conduct->seen.window_checks_ns < 0 ? EDGE_NS : (int64_t)GAP_LEAST_NS;
 
     if (window->begin_ns < 0)
         return error_set(err, STATUS_INVALID, "clock.window: the worker sent no phase \"window\"");
@@ -290,7 +342,7 @@ static enum status check_phase(const struct conduct *conduct, struct error *err)
                          "clock.window: samples and gaps take %.6g s, and the window took %.6g s",
                          (double)span(window) / 1e9, (double)phase / 1e9);
     /* A server may wait long for its first request, and for the last one to be sent. */
-    if (conduct->scheduled == 0 && span(window) < phase - phase / EDGE_PART - EDGE_NS)
+    if (conduct->scheduled == 0 && span(window) < phase - phase / EDGE_PART - edge_ns)
         return error_set(err, STATUS_INVALID,
                          "clock.window: samples and gaps fill %.6g s of a window of %.6g s",
                          (double)span(window) / 1e9, (double)phase / 1e9);

@@ -58,6 +58,9 @@ struct conduct_seen {
     int64_t ticks_per_s;                 /* by the harness, before the window; -1: not known */
     int64_t spot_checks;                 /* made and answered */
     int64_t spot_checks_ns; /* what they took together, as the worker says; part of the gaps */
+    /* The same of those within the window, each bounded by the time until its answer; and what
+     * assay's own worker spent there in the reference loop, as it says; -1: not known. */
+    int64_t window_checks_ns, reference_ns;
     /* The shortest and the median iteration that was checked, until a byte of its result was read
      * back; -1: not known. */
     int64_t checked_least_ns, checked_median_ns;
@@ -109,6 +112,20 @@ double conduct_clock_share(const struct conduct *conduct, enum conduct_clock clo
 /* Above CONDUCT_CLOCK_NOTED it is a finding, above CONDUCT_CLOCK_MOST the trial is invalid. */
 #define CONDUCT_CLOCK_NOTED 0.001
 #define CONDUCT_CLOCK_MOST 0.01
+/* How a window was spent; nanoseconds. What is in no sample, check or pass of the loop is gaps. */
+struct conduct_spent {
+    double window, samples, checks, reference, gaps;
+};
+/* false: it is not known, as in trials of versions that did not note it, and of a server. */
+bool conduct_spent(const struct conduct *conduct, struct conduct_spent *ret);
+/*
+ * What part of the window is gaps, beyond what one wait for a processor takes (50 ms). Above
+ * CONDUCT_GAPS_NOTED it is a finding, above CONDUCT_GAPS_MOST the trial is invalid; unless caches
+ * are made cold there. Of honest trials 0.5 % at a load of 14.
+ */
+double conduct_gap_share(const struct conduct_spent *spent);
+#define CONDUCT_GAPS_NOTED 0.05
+#define CONDUCT_GAPS_MOST 0.2
 /*
  * How many times as long an iteration that was checked took as one of the median sample, beyond
  * what a launch by itself costs; 0: not known. A stack that recognises checks, or leaves out

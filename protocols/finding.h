@@ -167,6 +167,9 @@ enum finding_severity {
       "over the window CLOCK_MONOTONIC and {subject} differ by {share:%}",                         \
       "let the time server settle (`chronyc tracking`, `timedatectl`), and look for programs that " \
       "change what clocks say")                                                                    \
+    X(GAPS, "gaps", WARNING, NUMBERS("share"),                                                     \
+      "{share:%} of the window are in no sample and in no check: work of the samples may run there",\
+      "time longer samples (sample.min_time), on an idle machine")                                 \
     X(CHECKED_SLOWER, "checked_slower", WARNING, NUMBERS("ratio"),                                 \
       "iterations that were checked took {ratio:g} times as long as those of the samples: work "   \
       "may be left out where nobody looks",                                                        \

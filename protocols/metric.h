@@ -74,6 +74,12 @@ enum metric_better { METRIC_LOWER, METRIC_HIGHER, METRIC_NEITHER };
       "items_per_second", "items of work of an iteration / iteration_time")                        \
     X(REFERENCE_RATIO, "reference_ratio", "rate over reference loop", RATIO, "1", HIGHER, 0,        \
       "reference_ratio", "time of the reference loop / iteration_time, both from the same trial")  \
+    X(SAMPLE_SHARE, "sample_share", "window in samples", RATIO, "1", NEITHER, 0,                    \
+      "sample_ratio", "sum of the samples / length of the windows, of all trials")                 \
+    X(CHECK_SHARE, "check_share", "window in checks", RATIO, "1", NEITHER, 0,                      \
+      "check_ratio", "time of the spot checks within the windows / their length")                  \
+    X(GAP_SHARE, "gap_share", "window in gaps", RATIO, "1", NEITHER, 0,                            \
+      "gap_ratio", "time in no sample, spot check or reference loop / length of the windows")      \
     X(P50, "p50", "p50", TIME, "ns", LOWER, 0.5,                                                   \
       "iteration_p50_seconds", "median of the samples, per iteration")                             \
     X(P75, "p75", "p75", TIME, "ns", LOWER, 0.75,                                                  \

@@ -64,6 +64,16 @@ static enum status get_integer(const struct message *message, const char *key, i
     return STATUS_OK;
 }
 
+/* From 0 on; -1 where it is missing or null. */
+static enum status get_optional(const struct message *message, const char *key, int64_t *ret,
+                                struct error *err)
+{
+    const json_t *value = json_object_get(message->json, key);
+
+    *ret = -1;
+    return value && !json_is_null(value) ? get_integer(message, key, 0, ret, err) : STATUS_OK;
+}
+
 static enum status get_real(const struct message *message, const char *key, double *ret,
                             struct error *err)
 {
@@ -159,11 +169,7 @@ static enum status get_spot_check(struct message *message, struct error *err)
 
     TRY(get_integer(message, "number", 0, &message->number, err));
     if (message->type == MESSAGE_SPOT_CHECKED) {
-        const json_t *iteration = json_object_get(message->json, "iteration_ns");
-
-        message->iteration_ns = -1;
-        if (iteration && !json_is_null(iteration))
-            TRY(get_integer(message, "iteration_ns", 0, &message->iteration_ns, err));
+        TRY(get_optional(message, "iteration_ns", &message->iteration_ns, err));
         return get_integer(message, "took_ns", 0, &message->took_ns, err);
     }
     TRY(get_string(message, "secret", false, &secret, err));
@@ -203,7 +209,9 @@ static enum status get_members(struct message *message, struct error *err)
         if (status == STATUS_OK && message->end_ns < message->begin_ns)
             return bad_member(message, "end_ns", "at or after begin_ns", err);
         message->clocks = json_object_get(message->json, "clocks");
-        return status;
+        return status == STATUS_OK
+                   ? get_optional(message, "reference_ns", &message->reference_ns, err)
+                   : status;
     case MESSAGE_SYNC:
         return get_name(message, "at", &message->name, err);
     case MESSAGE_HANDED_OVER:

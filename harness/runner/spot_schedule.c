@@ -4,8 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/clock.h"
 #include "harness/core/random.h"
 #include "protocols/stats/order.h"
+
+/* What two processes may differ by in reading one clock around a message. */
+#define READING_NS INT64_C(1000000)
 
 /* Nobody else has these bits: they come from the system's entropy each time. */
 static uint64_t draw(void)
@@ -62,25 +66,33 @@ json_t *spot_schedule_ask(struct spot_schedule *schedule)
 {
     char secret[17];
 
+    schedule->asked_ns = clock_monotonic_ns();
     snprintf(secret, sizeof(secret), "%016llx", (unsigned long long)draw());
     return json_pack("{s:s, s:I, s:s}", "type", "spot_check", "number",
                      (json_int_t)schedule->asked++, "secret", secret);
 }
 
 enum status spot_schedule_take(struct spot_schedule *schedule, const struct message *message,
-                               struct error *err)
+                               int64_t now_ns, struct error *err)
 {
     if (schedule->asked != schedule->made + 1 || message->number != schedule->made)
         return error_set(err, STATUS_PROTOCOL,
                          "the worker answers spot check %lld, which was not asked for",
                          (long long)message->number);
+    if (message->took_ns > now_ns - schedule->asked_ns + READING_NS ||
+        message->iteration_ns > message->took_ns)
+        return error_set(err, STATUS_INVALID,
+                         "clock.checks: the worker says that spot check %lld took %.6g s, and its "
+                         "iteration %.6g s; its answer came after %.6g s",
+                         (long long)message->number + 1, (double)message->took_ns / 1e9,
+                         (double)message->iteration_ns / 1e9,
+                         (double)(now_ns - schedule->asked_ns) / 1e9);
     schedule->made++;
     if (message->iteration_ns >= 0)
         schedule->checked_ns[schedule->checked++] = message->iteration_ns;
-    if (message->took_ns > INT64_MAX - schedule->spent_ns)
-        schedule->spent_ns = INT64_MAX;
-    else
-        schedule->spent_ns += message->took_ns;
+    schedule->spent_ns += message->took_ns;
+    if (!schedule->closing)
+        schedule->within_ns += message->took_ns;
     return STATUS_OK;
 }
 

@@ -18,7 +18,8 @@ struct spot_schedule {
     int64_t *at_ns; /* CLOCK_MONOTONIC, ascending; heap */
     int64_t count, least, budget_ns;
     int64_t asked, made;
-    int64_t spent_ns;    /* as the worker says */
+    int64_t asked_ns;            /* when the latest was; CLOCK_MONOTONIC */
+    int64_t spent_ns, within_ns; /* as the worker says; of those that the window holds */
     int64_t *checked_ns; /* of the iterations that were checked, as far as they are known; heap */
     int64_t checked;
     bool closing; /* the window is over: what is left is asked for at once */
@@ -37,9 +38,12 @@ bool spot_schedule_done(const struct spot_schedule *schedule);
 
 /* The message that asks for the next; new reference, NULL: no memory. */
 json_t *spot_schedule_ask(struct spot_schedule *schedule);
-/* Takes the answer. PROTOCOL: it is to nothing that was asked. */
+/*
+ * Takes the answer, which came at `now_ns`. PROTOCOL: it is to nothing that was asked. INVALID: it
+ * says that the check took longer than the answer did.
+ */
 enum status spot_schedule_take(struct spot_schedule *schedule, const struct message *message,
-                               struct error *err);
+                               int64_t now_ns, struct error *err);
 
 /* The shortest and the median of the iterations that were checked; -1: none is known. */
 void spot_schedule_iterations(struct spot_schedule *schedule, int64_t *ret_least_ns,

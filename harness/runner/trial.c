@@ -211,6 +211,7 @@ static void go_on(struct watch *watch)
         watch->spots.closing = false;
         conduct->seen.spot_checks = watch->spots.made;
         conduct->seen.spot_checks_ns = watch->spots.spent_ns;
+        conduct->seen.window_checks_ns = watch->spots.within_ns;
         spot_schedule_iterations(&watch->spots, &conduct->seen.checked_least_ns,
                                  &conduct->seen.checked_median_ns);
         if (judge_outputs(watch))
@@ -248,6 +249,8 @@ static void note_end_of_window(struct watch *watch, const struct clock_point *to
     const struct clock_point *go = &watch->go;
 
     conduct->seen.told_ns = told->monotonic_ns - watch->record.started_ns;
+    if (watch->worker.foreign) /* has no such loop */
+        conduct->seen.reference_ns = -1;
     conduct->seen.kernel_ns = between(go->kernel_ns, told->kernel_ns);
     conduct->seen.clocks.raw_ns = between(go->raw_ns, told->raw_ns);
     conduct->seen.clocks.ticks = between(go->ticks, told->ticks);
@@ -311,9 +314,9 @@ static void take_outputs(struct watch *watch, const struct message *message)
         return;
     }
     if (status == STATUS_OK)
-        status = spot_schedule_take(&watch->spots, &spot, &reason);
+        status = spot_schedule_take(&watch->spots, &spot, clock_monotonic_ns(), &reason);
     if (status != STATUS_OK)
-        fail(watch, STATUS_PROTOCOL, "%s", reason.message);
+        fail(watch, status == STATUS_INVALID ? status : STATUS_PROTOCOL, "%s", reason.message);
     go_on(watch);
 }
 
@@ -338,8 +341,8 @@ static enum status handle(struct watch *watch, const struct message *message, st
     case MESSAGE_SPOT_CHECKED: {
         struct error reason = ERROR_INIT;
 
-        if (spot_schedule_take(&watch->spots, message, &reason) != STATUS_OK)
-            fail(watch, STATUS_PROTOCOL, "%s", reason.message);
+        if (spot_schedule_take(&watch->spots, message, clock_monotonic_ns(), &reason) != STATUS_OK)
+            fail(watch, reason.code, "%s", reason.message);
         go_on(watch);
         return STATUS_OK;
     }

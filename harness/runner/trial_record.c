@@ -218,8 +218,10 @@ static void note_phase(struct trial_record *record, const struct message *messag
         return;
     part->begin_ns = message->begin_ns - record->started_ns;
     part->end_ns = message->end_ns - record->started_ns;
-    if (part == &record->conduct.window)
-        type_read(&conduct_clocks_type, message->clocks, &record->conduct.seen.worker_clocks);
+    if (part != &record->conduct.window)
+        return;
+    record->conduct.seen.reference_ns = message->reference_ns;
+    type_read(&conduct_clocks_type, message->clocks, &record->conduct.seen.worker_clocks);
 }
 
 enum status trial_record_message(struct trial_record *record, const struct message *message,

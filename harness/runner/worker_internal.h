@@ -48,6 +48,7 @@ struct worker {
     struct reference_loop *reference; /* NULL: the protocol or the device has none */
     int64_t *reference_ns;            /* of a pass before the sample; -1: none was made */
     int64_t reference_end_ns;         /* of the latest passes */
+    int64_t reference_spent_ns;       /* in all passes */
     struct buffer *flush_buffer;      /* cold cache only */
     void *flush_bytes;
     uint64_t flush_size;

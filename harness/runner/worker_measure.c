@@ -217,6 +217,7 @@ static enum status run_reference(struct worker *worker, size_t index, struct err
     } while (index > 0 && now_ns - begin_ns < since_ns / REFERENCE_PART);
     worker->reference_ns[index] = (now_ns - begin_ns) / passes;
     worker->reference_end_ns = now_ns;
+    worker->reference_spent_ns += now_ns - begin_ns;
     return STATUS_OK;
 }
 
@@ -319,6 +320,8 @@ enum status worker_send_window(struct worker *worker, const struct clock_point *
                                       count_or_null(begin->raw_ns, end.raw_ns), "ticks",
                                       count_or_null(begin->ticks, end.ticks), "device_ns",
                                       count_or_null(0, device_ns)));
+    if (message)
+        json_object_set_new(message, "reference_ns", json_integer(worker->reference_spent_ns));
     return worker_link_send(&worker->link, message, err);
 }
 
@@ -338,6 +341,7 @@ static enum status sample_phase(struct worker *worker, size_t min_count, int64_t
     /* What precedes the first sample is in no gap, so it must not be in the phase. */
     if (is_window)
         TRY(run_reference(worker, first, err));
+    worker->reference_spent_ns = 0;
     begin = clock_point_read();
     if (is_window)
         TRY(mark_device(worker, worker->first_event, err));

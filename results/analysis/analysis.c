@@ -385,34 +385,58 @@ static enum status add_foreign_worker(struct store *store, const struct parts *p
     return STATUS_OK;
 }
 
-/* Median wall time of an iteration in the trial's window; 0: it has none. */
-static enum status median_ns(const struct part *part, int64_t iterations, double *ret,
-                             struct error *err)
+/* The samples of the trial's window: half of them took so long an iteration or less, and their sum;
+ * zeros where it has none. */
+static enum status take_window(const struct part *part, int64_t iterations, struct seen_trial *ret,
+                               struct error *err)
 {
     CLEANUP(conduct_samples_finish) struct conduct_samples samples = {0};
     const size_t first = (size_t)part->window_first;
+    double sum = 0;
 
     if (first < part->count &&
         !conduct_samples_add(&samples, part->samples + first, part->count - first))
         return error_no_memory(err);
-    *ret = conduct_samples_median(&samples) / (double)iterations;
+    for (size_t i = 0; i < samples.count; i++)
+        sum += samples.ns[i];
+    ret->wall_ns = llround(sum * ((double)part->iterations / (double)iterations));
+    ret->iteration_ns = conduct_samples_median(&samples) / (double)iterations;
     return STATUS_OK;
 }
 
-/* What the harness saw of the trials and of what they had mapped. */
-static enum status add_seen(struct store *store, int64_t cell, const struct parts *parts,
-                            int64_t iterations, bool is_server, struct estimate *estimate,
-                            struct error *err)
+static void set_share(struct estimate *estimate, enum metric_id id, double part, double whole)
 {
-    for (size_t i = 0; i < parts->count; i++) {
-        double iteration_ns = 0;
+    const struct estimate_interval share = {.has_value = true, .value = part / whole};
 
-        if (!is_server)
-            TRY(median_ns(&parts->items[i], iterations, &iteration_ns, err));
-        TRY(seen_add_trial(store, parts->items[i].trial, parts->items[i].number, iteration_ns,
-                           &estimate->findings, err));
+    estimate_set_metric(estimate, id, &share, NULL, false);
+}
+
+/* What the harness saw of the trials and of what they had mapped. */
+static enum status add_seen(struct store *store, const struct parts *parts, int64_t iterations,
+                            const struct work *work, const struct protocol *rules,
+                            struct estimate *estimate, struct error *err)
+{
+    struct conduct_spent spent = {0};
+    size_t known = 0;
+
+    for (size_t i = 0; i < parts->count; i++) {
+        const struct part *part = &parts->items[i];
+        struct seen_trial trial = {.trial = part->trial,
+                                   .number = part->number,
+                                   .is_cold = rules->cache == PROTOCOL_CACHE_COLD,
+                                   .spent = &spent,
+                                   .known = &known};
+
+        if (!work->is_server)
+            TRY(take_window(part, iterations, &trial, err));
+        TRY(seen_add_trial(store, &trial, &estimate->findings, err));
     }
-    return seen_add_files(store, cell, last_of(parts), &estimate->findings, err);
+    if (known > 0 && known == parts->count) {
+        set_share(estimate, METRIC_SAMPLE_SHARE, spent.samples, spent.window);
+        set_share(estimate, METRIC_CHECK_SHARE, spent.checks, spent.window);
+        set_share(estimate, METRIC_GAP_SHARE, spent.gaps, spent.window);
+    }
+    return seen_add_files(store, work->cell, last_of(parts), &estimate->findings, err);
 }
 
 static void drop_estimate(struct estimate **estimate)
@@ -442,7 +466,7 @@ enum status analysis_estimate(struct store *store, int64_t cell, int64_t last_tr
     else
         add_work(estimate, &parts, &work, iterations);
     TRY(add_foreign_worker(store, &parts, estimate, err));
-    TRY(add_seen(store, cell, &parts, iterations, work.is_server, estimate, err));
+    TRY(add_seen(store, &parts, iterations, &work, &rules, estimate, err));
     if (!work.is_server) {
         TRY(add_reference_ratio(store, &parts, iterations, estimate, err));
         TRY(ceiling_add(store, cell, last_of(&parts), estimate, err));

@@ -152,7 +152,7 @@ static bool has_withheld_facts(sqlite3 *db, int64_t cell)
     return found;
 }
 
-/* Compares without the findings that follow from facts. */
+/* Compares without the findings and metrics that follow from facts. */
 static enum likeness compare_but_facts(const char *stored, size_t length, const json_t *again,
                                        struct error *why)
 {
@@ -162,13 +162,15 @@ static enum likeness compare_but_facts(const char *stored, size_t length, const 
 
     if (canonical_parse(stored, length, "stored", &parsed, NULL) != STATUS_OK)
         return LIKENESS_DIFFERENT;
+    for (enum metric_id i = METRIC_SAMPLE_SHARE; i <= METRIC_GAP_SHARE; i++)
+        json_object_del(json_object_get(parsed, "metrics"), metrics[i].id);
     findings = json_object_get(parsed, "findings");
     for (size_t i = json_array_size(findings); i-- > 0;) {
         const char *code = json_string_value(json_object_get(json_array_get(findings, i), "code"));
 
-        if (code &&
-            (!strcmp(code, finding_kinds[FINDING_CLOCK_DISAGREES].code) ||
-             !strcmp(code, finding_kinds[FINDING_CHECKED_SLOWER].code) || serving_client_has(code)))
+        if (code && (!strcmp(code, finding_kinds[FINDING_CLOCK_DISAGREES].code) ||
+                     !strcmp(code, finding_kinds[FINDING_CHECKED_SLOWER].code) ||
+                     !strcmp(code, finding_kinds[FINDING_GAPS].code) || serving_client_has(code)))
             json_array_remove(findings, i);
     }
     if (canonical_dump(parsed, &bytes, NULL) == STATUS_OK)

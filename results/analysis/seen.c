@@ -29,12 +29,6 @@
     " FROM made WHERE made.sha256 = mapped.sha256) AND path NOT LIKE '%/assay/kcache/%' HAVING"    \
     " EXISTS (SELECT 1 FROM mapped WHERE manager IS NOT NULL)"
 
-/* Whose findings they are; of a cell `number` is 0. */
-struct trial_of {
-    int64_t number;
-    double iteration_ns; /* of its samples; 0: a server's */
-};
-
 /* What the harness noted of the trial and its worker's phase `window`; false: withheld, or none. */
 static bool take_conduct(sqlite3_stmt *row, struct conduct *ret)
 {
@@ -49,7 +43,7 @@ static bool take_conduct(sqlite3_stmt *row, struct conduct *ret)
     return known;
 }
 
-static void add_checked(const struct conduct_seen *seen, const struct trial_of *of,
+static void add_checked(const struct conduct_seen *seen, const struct seen_trial *of,
                         struct finding_list *findings)
 {
     const double ratio = conduct_checked_ratio(seen->checked_median_ns, of->iteration_ns);
@@ -58,14 +52,35 @@ static void add_checked(const struct conduct_seen *seen, const struct trial_of *
         finding_add(findings, FINDING_CHECKED_SLOWER, of->number, NULL, &ratio);
 }
 
+static void add_spent(struct conduct *conduct, const struct seen_trial *of,
+                      struct finding_list *findings)
+{
+    struct conduct_spent spent;
+    double share;
+
+    conduct->window.wall_ns = of->wall_ns;
+    if (of->wall_ns <= 0 || !conduct_spent(conduct, &spent))
+        return;
+    of->spent->window += spent.window;
+    of->spent->samples += spent.samples;
+    of->spent->checks += spent.checks;
+    of->spent->gaps += spent.gaps;
+    ++*of->known;
+    share = conduct_gap_share(&spent);
+    if (!of->is_cold && share > CONDUCT_GAPS_NOTED)
+        finding_add(findings, FINDING_GAPS, of->number, NULL, &share);
+}
+
 /* Clocks that do not agree, yet not so far that the trial were invalid. */
-static void add_conduct(sqlite3_stmt *row, const struct trial_of *of, struct finding_list *findings)
+static void add_conduct(sqlite3_stmt *row, const struct seen_trial *of,
+                        struct finding_list *findings)
 {
     struct conduct conduct = conduct_new();
 
     if (!take_conduct(row, &conduct))
         return;
     add_checked(&conduct.seen, of, findings);
+    add_spent(&conduct, of, findings);
     for (enum conduct_clock i = 0; i < CONDUCT_CLOCK_COUNT; i++) {
         const double share = conduct_clock_share(&conduct, i);
 
@@ -75,13 +90,14 @@ static void add_conduct(sqlite3_stmt *row, const struct trial_of *of, struct fin
     }
 }
 
-static void add_preload(sqlite3_stmt *row, const struct trial_of *of, struct finding_list *findings)
+static void add_preload(sqlite3_stmt *row, const struct seen_trial *of,
+                        struct finding_list *findings)
 {
     finding_add(findings, FINDING_PRELOADED, of->number, (const char *)sqlite3_column_text(row, 0),
                 NULL);
 }
 
-static void add_files(sqlite3_stmt *row, const struct trial_of *of, struct finding_list *findings)
+static void add_files(sqlite3_stmt *row, const struct seen_trial *of, struct finding_list *findings)
 {
     const double files = (double)sqlite3_column_int64(row, 0);
 
@@ -90,10 +106,11 @@ static void add_files(sqlite3_stmt *row, const struct trial_of *of, struct findi
 }
 
 /* Calls `add` with each row that the query gives for `id`, and for trials up to `last`. */
-static enum status
-each_row(struct store *store, const char *sql, int64_t id, int64_t last, const struct trial_of *of,
-         void (*add)(sqlite3_stmt *, const struct trial_of *, struct finding_list *),
-         struct finding_list *findings, struct error *err)
+static enum status each_row(struct store *store, const char *sql, int64_t id, int64_t last,
+                            const struct seen_trial *of,
+                            void (*add)(sqlite3_stmt *, const struct seen_trial *,
+                                        struct finding_list *),
+                            struct finding_list *findings, struct error *err)
 {
     CLEANUP(statement_end) struct statement statement = {0};
     enum status status;
@@ -106,19 +123,17 @@ each_row(struct store *store, const char *sql, int64_t id, int64_t last, const s
     return status;
 }
 
-enum status seen_add_trial(struct store *store, int64_t trial, int64_t number, double iteration_ns,
+enum status seen_add_trial(struct store *store, const struct seen_trial *trial,
                            struct finding_list *findings, struct error *err)
 {
-    const struct trial_of of = {number, iteration_ns};
-
-    TRY(each_row(store, CONDUCT, trial, 0, &of, add_conduct, findings, err));
-    return each_row(store, PRELOADS, trial, 0, &of, add_preload, findings, err);
+    TRY(each_row(store, CONDUCT, trial->trial, 0, trial, add_conduct, findings, err));
+    return each_row(store, PRELOADS, trial->trial, 0, trial, add_preload, findings, err);
 }
 
 enum status seen_add_files(struct store *store, int64_t cell, int64_t last_trial,
                            struct finding_list *findings, struct error *err)
 {
-    const struct trial_of of = {0};
+    const struct seen_trial of = {0};
 
     return each_row(store, FILES, cell, last_trial, &of, add_files, findings, err);
 }

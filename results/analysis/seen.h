@@ -6,17 +6,27 @@
 #ifndef ASSAY_RESULTS_ANALYSIS_SEEN_H
 #define ASSAY_RESULTS_ANALYSIS_SEEN_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "harness/core/status.h"
+#include "protocols/conduct.h"
 #include "protocols/finding.h"
 #include "results/store/store.h"
 
-/*
- * Adds those of the trial that is `number` in its cell, half of whose samples took `iteration_ns`
- * an iteration or less; 0: they are steps of a server.
- */
-enum status seen_add_trial(struct store *store, int64_t trial, int64_t number, double iteration_ns,
+/* A trial whose findings are wanted. */
+struct seen_trial {
+    int64_t trial;               /* row */
+    int64_t number;              /* in its cell */
+    int64_t wall_ns;             /* sum of the window's samples; 0: they are steps of a server */
+    double iteration_ns;         /* half of them took so long an iteration, or less */
+    bool is_cold;                /* caches are made cold between samples */
+    struct conduct_spent *spent; /* what is known of the window's time is added to it; */
+    size_t *known;               /* and its trials are counted here */
+};
+
+enum status seen_add_trial(struct store *store, const struct seen_trial *trial,
                            struct finding_list *findings, struct error *err);
 
 /*

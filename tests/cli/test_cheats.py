@@ -230,6 +230,18 @@ class Times(CheatTest):
                 self.assertEqual(status, "invalid", message)
                 self.assertTrue(message.startswith("spot_checks.time: "), message)
 
+    def test_work_in_the_gaps(self):
+        """What does not wait for the device; in the gaps its events are read."""
+        library, protocol = self.library("opencl"), PROTOCOL + "reference: {interval: 0s}\n"
+        self.assertEqual(self.measure(LONG_TRIAD, "opencl:0", protocol=protocol, **library), ("ok", None))
+        shares = [self.query("SELECT body ->> '$.metrics.%s_share.value' FROM estimate" % part)[0][0]
+                  for part in ("sample", "check", "gap")]
+        self.assertAlmostEqual(sum(shares), 1, places=6)
+        self.assertGreater(min(shares), 0)
+        status, message = self.measure(LONG_TRIAD, "opencl:0", protocol=protocol, CHEAT="early", **library)
+        self.assertEqual(status, "invalid", message)
+        self.assertTrue(message.startswith("clock.gaps: "), message)
+
 
 class Surroundings(CheatTest):
     """Caches of kernels, libraries that are exchanged, and clocks."""

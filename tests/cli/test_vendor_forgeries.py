@@ -231,6 +231,8 @@ FORGERIES = {
         conduct(spot_checks=3, checked_least_ns=36 * 10 ** 11), "trial"),
     "iterations that took a second where they were checked": (
         conduct(spot_checks=3, checked_median_ns=10 ** 9), "estimate"),
+    "checks that took an hour of the window": (conduct(window_checks_ns=36 * 10 ** 11), "trial"),
+    "a reference loop that took an hour of the window": (conduct(reference_ns=36 * 10 ** 11), "trial"),
     "checks said to be assay's own": (conduct(checks="assay"), "trial"),
     "a failed check in a good trial": (first_check(passed=False, error=9), "verification"),
     "a passed check with error 9": (first_check(error=9), "verification"),

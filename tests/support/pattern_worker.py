@@ -49,4 +49,39 @@ class Pattern:
         return {}
 
 
+class Best(assay_worker.Trial):
+    """Measures longer than it must, and leaves out the slowest samples: a fifth of the time."""
+
+    def samples(self, least, least_ns, most_ns, in_window):
+        super().samples(least, least_ns * 16 // 10 if in_window else least_ns, most_ns, in_window)
+
+    def send(self):
+        walls, gaps = self.unsent.values()
+        if self.window_first >= 0 and walls:
+            kept, left = sorted(range(len(walls)), key=walls.__getitem__), sum(walls) / 5
+            while kept and left > 0:
+                left -= walls[kept.pop()]
+            self.count -= len(walls) - len(kept)
+            self.unsent = {"wall_ns": [walls[at] for at in sorted(kept)], "gap_ns": [gaps[at] for at in sorted(kept)]}
+        super().send()
+
+
+class Liar(assay_worker.Link):
+    """Says that each check took an hour, or spends as much time between samples as in them."""
+
+    def say(self, **message):
+        if os.environ["PATTERN"] == "hour" and message["type"] == "handed_over":
+            message["took_ns"] = 3600 * 10 ** 9
+        super().say(**message)
+
+    def hear(self, wait=True):
+        if os.environ["PATTERN"] == "between" and not wait:
+            time.sleep(0.001)
+        return super().hear(wait)
+
+
+if os.environ.get("PATTERN") == "best":
+    assay_worker.Trial = Best
+if os.environ.get("PATTERN") in ("hour", "between"):
+    assay_worker.Link = Liar
 assay_worker.serve("pattern 1", {"synthetic": Pattern})

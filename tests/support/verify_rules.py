@@ -172,6 +172,17 @@ def clocks(seen, parts):
     }
 
 
+def time_spent(seen, parts):
+    """(window, samples with checks and reference loop, gaps) in ns; None: it is not known how the window was spent."""
+    _, span, between, begin, end = parts["window"]
+    checks = seen.get("window_checks_ns")
+    if checks is None or begin is None or end <= begin or parts["log"] is not None:
+        return None
+    window, samples = end - begin, span - between
+    told = samples + checks + (seen.get("reference_ns") or 0)
+    return window, told, max(window - told, 0)
+
+
 WITHHELD = {"withheld": True}  # in place of what the harness saw
 
 
@@ -184,6 +195,7 @@ def broken(protocol, seen, parts, checks, planned):
     warmup, window, spots = protocol["warmup"], protocol["window"], protocol.get("spot_checks", {})
     elapsed, full = seen.get("told_ns", 0) - seen.get("go_ns", 0), warm + count >= window["max_samples"]
     made, kernel = seen.get("spot_checks", 0), seen.get("kernel_ns")
+    spent, hot = time_spent(seen, parts), protocol["cache"]["state"] == "hot"
     rules = {
         "worker.identity": not withheld and planned is not None and seen.get("worker") != planned,
         "verification": not set(CHECKED) <= checks,
@@ -191,8 +203,9 @@ def broken(protocol, seen, parts, checks, planned):
         "warmup.time": warm_ns < warmup["time_ns"],
         "window.min_samples": count < window["min_samples"] and not full and span < window["max_time_ns"],
         "window.time": span < window["time_ns"] and not full,
-        "clock.gaps": protocol["cache"]["state"] == "hot" and
-        gaps - seen.get("spot_checks_ns", gaps) > span // 2 + 1000 * MS,
+        "clock.gaps": hot and (spent[2] - 50 * MS > 0.2 * spent[0] if spent else
+                               gaps - seen.get("spot_checks_ns", gaps) > span // 2 + 1000 * MS),
+        "clock.checks": hot and spent is not None and spent[1] > spent[0] + MS,
         "spot_checks.least": (WITHIN not in checks if withheld else made < spots.get("least", 0)) and
         spots.get("least", 0) > 0 and not parts["endpoint"],
         "spot_checks": made > 0 and WITHIN not in checks,
@@ -202,7 +215,7 @@ def broken(protocol, seen, parts, checks, planned):
         "clock.window": begin is None or not withheld and (
             begin < seen["go_ns"] - MS or end > seen["told_ns"] + MS) or
         span > end - begin + MS or
-        (parts["log"] is None and span < (end - begin) - (end - begin) // 50 - 500 * MS),
+        (parts["log"] is None and span < (end - begin) - (end - begin) // 50 - (50 if spent else 500) * MS),
     }
     rules.update(("clock." + name, share > 0.01) for name, share in clocks(seen, parts).items())
     if parts["log"] is not None:  # of a server, whose steps need not fill the window

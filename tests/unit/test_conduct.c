@@ -39,6 +39,8 @@ static const struct conduct honest = {
     .checked_within = true,
     .seen = {.spot_checks = 16,
              .spot_checks_ns = 10000000,
+             .window_checks_ns = 9000000,
+             .reference_ns = 0,
              .go_ns = 6 * S - 1000,
              .told_ns = 16 * S + 53000000,
              .kernel_ns = 10 * S + 53001000,
@@ -181,8 +183,14 @@ TEST(server)
     SERVED("verification", c.is_endpoint = true; c.seen.spot_checks = 0; c.checked_before = false);
 }
 
+/* What a version before noted nothing of: gaps are bounded by a half, and edges by half a second.
+ */
 TEST(clocks)
 {
+    struct conduct earlier = honest;
+
+    earlier.seen.window_checks_ns = -1;
+    base = &earlier;
     /* It began before the harness let it, or ended after it was told. */
     BREAKS("clock.window", c.window.begin_ns = 5 * S);
     BREAKS("clock.window", c.window.end_ns = 17 * S);
@@ -199,6 +207,35 @@ TEST(clocks)
     BREAKS("clock.kernel", c.seen.kernel_ns -= 20000000);
     BREAKS(NULL, c.seen.kernel_ns -= 5000000);
     BREAKS(NULL, c.seen.kernel_ns = -1);
+    base = &honest;
+}
+
+/* Of 10.052 s, 10 are samples and 9 ms checks. */
+TEST(spent)
+{
+    struct conduct_spent spent;
+    struct conduct served = honest;
+
+    assert_true(conduct_spent(&honest, &spent));
+    assert_float_equal(spent.gaps, 43e6, 1);
+    assert_float_equal(spent.samples + spent.checks + spent.reference + spent.gaps, spent.window,
+                       1);
+    assert_true(conduct_gap_share(&spent) <= 0);
+    served.scheduled = 500;
+    assert_false(conduct_spent(&served, &spent));
+    /* A fifth and 50 ms; time of checks and of the reference loop is none, and all have to fit. */
+    BREAKS(NULL, c.window.wall_ns -= 2 * S; c.window.gap_ns += 2 * S; p.window_ns = S);
+    BREAKS("clock.gaps", c.window.wall_ns -= 21 * S / 10; c.window.gap_ns += 21 * S / 10;
+           p.window_ns = S);
+    BREAKS(NULL, c.window.wall_ns -= 6 * S; c.window.gap_ns += 6 * S; p.window_ns = S;
+           c.seen.window_checks_ns = 2 * S; c.seen.reference_ns = 3 * S);
+    BREAKS(NULL, c.window.wall_ns -= 6 * S; c.window.gap_ns += 6 * S; p.window_ns = S;
+           p.cache = PROTOCOL_CACHE_COLD);
+    BREAKS("clock.checks", c.seen.window_checks_ns = 3600 * S);
+    BREAKS("clock.checks", c.seen.reference_ns = 3600 * S);
+    /* Samples that were left out are in no gap. */
+    BREAKS(NULL, c.window.wall_ns -= 2 * S / 10; p.window_ns = S);
+    BREAKS("clock.window", c.window.wall_ns -= 3 * S / 10; p.window_ns = S);
 }
 
 static double share(struct conduct conduct, enum conduct_clock clock)
