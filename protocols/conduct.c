@@ -50,6 +50,8 @@ static const char *const checks_names[] = {NULL, "assay"};
 static const struct member seen_members[] = {
     M(INTEGER, go_ns),
     M(INTEGER, told_ns),
+    M(INTEGER, go_utc_ns, .flags = MEMBER_FROM_0 | MEMBER_LATER),
+    M(INTEGER, told_utc_ns, .flags = MEMBER_FROM_0 | MEMBER_LATER),
     M(INTEGER, kernel_ns, .flags = MEMBER_FROM_0),
     M(RECORD, clocks, .of = &conduct_clocks_type),
     M(RECORD, worker_clocks, .of = &conduct_clocks_type),
@@ -67,9 +69,9 @@ static const struct member seen_members[] = {
 #undef M
 #define NOTHING_SEEN                                                                               \
     {                                                                                              \
-        .kernel_ns = -1, .clocks = NO_CLOCKS, .worker_clocks = NO_CLOCKS, .ticks_per_s = -1,       \
-        .window_checks_ns = -1, .reference_ns = -1, .checked_least_ns = -1,                        \
-        .checked_median_ns = -1                                                                    \
+        .go_utc_ns = -1, .told_utc_ns = -1, .kernel_ns = -1, .clocks = NO_CLOCKS,                  \
+        .worker_clocks = NO_CLOCKS, .ticks_per_s = -1, .window_checks_ns = -1, .reference_ns = -1, \
+        .checked_least_ns = -1, .checked_median_ns = -1                                            \
     }
 static const struct conduct_seen nothing_seen = NOTHING_SEEN;
 const struct type conduct_seen_type =
@@ -365,6 +367,21 @@ static double ticks_ns(const struct conduct *conduct, int64_t ticks)
                : (double)ticks * 1e9 / (double)conduct->seen.ticks_per_s;
 }
 
+/* The date's advance on CLOCK_MONOTONIC, within the window or from the trial's start to it. */
+static double date_share(const struct conduct *conduct, bool within)
+{
+    const struct conduct_seen *seen = &conduct->seen;
+    const int64_t from = within ? seen->go_utc_ns : conduct->started_utc_ns;
+    const int64_t to = within ? seen->told_utc_ns : seen->go_utc_ns;
+    const int64_t elapsed = within ? seen->told_ns - seen->go_ns : seen->go_ns;
+    const double apart = (double)(to - from) - (double)elapsed;
+    const double beyond = fabs(apart) - (double)CLOCK_SLACK_NS;
+
+    return from > 0 && to > 0 && elapsed > 0 && beyond > 0
+               ? copysign(beyond / (double)elapsed, apart)
+               : 0;
+}
+
 double conduct_clock_share(const struct conduct *conduct, enum conduct_clock clock)
 {
     const struct conduct_clocks *harness = &conduct->seen.clocks,
@@ -383,6 +400,8 @@ double conduct_clock_share(const struct conduct *conduct, enum conduct_clock clo
     case CONDUCT_CLOCK_DEVICE:
         return fmax(share_of(phase, (double)worker->device_ns, true),
                     share_of(conduct->window.wall_ns, (double)conduct->window.device_ns, true));
+    case CONDUCT_CLOCK_DATE:
+        return fabs(date_share(conduct, true));
     case CONDUCT_CLOCK_COUNT:
         break;
     }
@@ -391,7 +410,7 @@ double conduct_clock_share(const struct conduct *conduct, enum conduct_clock clo
 
 const char *conduct_clock_name(enum conduct_clock clock)
 {
-    static const char *const names[] = {"raw", "tsc", "device"};
+    static const char *const names[] = {"raw", "tsc", "device", "date"};
 
     return names[clock];
 }
@@ -399,7 +418,7 @@ const char *conduct_clock_name(enum conduct_clock clock)
 const char *conduct_clock_words(enum conduct_clock clock)
 {
     static const char *const words[] = {"CLOCK_MONOTONIC_RAW", "the processor's counter",
-                                        "the device's clock"};
+                                        "the device's clock", "the date"};
 
     return words[clock];
 }
@@ -410,7 +429,7 @@ static enum status check_other_clocks(const struct conduct *conduct, struct erro
     for (enum conduct_clock i = 0; i < CONDUCT_CLOCK_COUNT; i++) {
         const double share = conduct_clock_share(conduct, i);
 
-        if (share > CONDUCT_CLOCK_MOST)
+        if (i != CONDUCT_CLOCK_DATE && share > CONDUCT_CLOCK_MOST)
             return error_set(err, STATUS_INVALID,
                              "clock.%s: over the window CLOCK_MONOTONIC and %s differ by %.3g %%: "
                              "the machine slept, a time server moved its time, or a program "
@@ -418,6 +437,21 @@ static enum status check_other_clocks(const struct conduct *conduct, struct erro
                              conduct_clock_name(i), conduct_clock_words(i), 100 * share);
     }
     return STATUS_OK;
+}
+
+/* Set once, the date is another in one stretch alone; clocks that are all slowed alike are in each.
+ */
+static enum status check_date(const struct conduct *conduct, struct error *err)
+{
+    const double before = date_share(conduct, false), within = date_share(conduct, true);
+
+    if (fmin(fabs(before), fabs(within)) <= CONDUCT_CLOCK_MOST || (before > 0) != (within > 0))
+        return STATUS_OK;
+    return error_set(
+        err, STATUS_INVALID,
+        "clock.date: the date and CLOCK_MONOTONIC differ by %+.3g %% before the window "
+        "and by %+.3g %% in it: a program or the machine changes what clocks say",
+        100 * before, 100 * within);
 }
 
 static enum status check_worker(const struct conduct *conduct, struct error *err)
@@ -446,5 +480,6 @@ enum status conduct_judge(const struct protocol *protocol, const struct conduct 
     if (!conduct->is_withheld && conduct->window.begin_ns >= 0)
         TRY(check_harness_clock(conduct, err));
     TRY(check_phase(conduct, err));
-    return check_other_clocks(conduct, err);
+    TRY(check_other_clocks(conduct, err));
+    return check_date(conduct, err);
 }

@@ -36,6 +36,7 @@ enum conduct_clock {
     CONDUCT_CLOCK_RAW,
     CONDUCT_CLOCK_TSC, /* the processor's counter, on AArch64 as well */
     CONDUCT_CLOCK_DEVICE,
+    CONDUCT_CLOCK_DATE, /* CLOCK_REALTIME */
     CONDUCT_CLOCK_COUNT
 };
 
@@ -52,6 +53,7 @@ struct conduct_seen {
     /* By the harness's clock since the trial's start: when the harness let the window begin, and
      * when the worker reported that it had ended. */
     int64_t go_ns, told_ns;
+    int64_t go_utc_ns, told_utc_ns; /* the date then; -1: not known */
     int64_t kernel_ns; /* between, by the kernel's own clock (clock_kernel_ns); -1: there is none */
     struct conduct_clocks clocks;        /* from go_ns to told_ns, by the harness */
     struct conduct_clocks worker_clocks; /* over the worker's phase, by the worker */
@@ -71,6 +73,7 @@ struct conduct_seen {
 
 /* What is known of a trial. */
 struct conduct {
+    int64_t started_utc_ns; /* the date at its start, from which times count; 0: not known */
     struct conduct_part warmup, window;
     int64_t iterations_per_sample;
     int64_t scheduled; /* requests of a server; 0: its samples follow each other */
@@ -106,7 +109,9 @@ extern const struct type conduct_clocks_type, conduct_seen_type;
  * worker, beyond what reading them takes (1 ms); 0: they agree, or there is none. CLOCK_MONOTONIC
  * is adjusted: its frequency by 0.05 % at most, its tick by 10 % (adjtimex(2)), which chronyd uses
  * by 8.3 % to correct large errors ("maxslewrate", chrony.conf(5)). The device's clock covers the
- * device's work alone, so that only its surplus counts: of the window, and of its samples' sum.
+ * device's work alone, so that only its surplus counts: of the window, and of its samples' sum. The
+ * date may be set once, which makes no trial invalid by itself: a slowed clock is one before the
+ * window and in it.
  */
 double conduct_clock_share(const struct conduct *conduct, enum conduct_clock clock);
 /* Above CONDUCT_CLOCK_NOTED it is a finding, above CONDUCT_CLOCK_MOST the trial is invalid. */
@@ -137,7 +142,7 @@ double conduct_checked_ratio(int64_t checked_ns, double iteration_ns);
 #define CONDUCT_CHECKED_LEAST 3
 #define CONDUCT_CHECKED_NOTED 5.0
 #define CONDUCT_CHECKED_MOST 50.0
-/* "raw", "tsc", "device"; and for people. */
+/* "raw", "tsc", "device", "date"; and for people. */
 const char *conduct_clock_name(enum conduct_clock clock);
 const char *conduct_clock_words(enum conduct_clock clock);
 

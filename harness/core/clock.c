@@ -91,6 +91,7 @@ struct clock_point clock_point_read(void)
 
         point.ticks = counter();
         point.raw_ns = kernel_ns(CLOCK_MONOTONIC_RAW);
+        point.utc_ns = clock_utc_ns();
         took_ns = clock_monotonic_ns() - begin_ns;
         point.monotonic_ns = begin_ns + took_ns / 2;
         if (took_ns < least_ns) {

@@ -19,9 +19,9 @@ static inline int64_t clock_monotonic_ns(void)
 int64_t clock_utc_ns(void);
 
 /*
- * What the machine's clocks say at one moment; -1: there is none here. All but the first are read
- * past every library, which a preloaded one could replace: the kernel is asked by an instruction of
- * the processor, and the processor's counter is a register.
+ * What the machine's clocks say at one moment; -1: there is none here. All but the first and
+ * the last are read past every library, which a preloaded one could replace: the kernel is asked by
+ * an instruction of the processor, and the processor's counter is a register.
  */
 struct clock_point {
     int64_t monotonic_ns; /* CLOCK_MONOTONIC by the C library */
@@ -33,6 +33,7 @@ struct clock_point {
      * 3), or CNTVCT_EL0.
      */
     int64_t ticks;
+    int64_t utc_ns; /* CLOCK_REALTIME by the C library */
 };
 
 /* Reads them together: of some attempts the one that was interrupted least. Some microseconds. */

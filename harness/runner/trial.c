@@ -249,6 +249,7 @@ static void note_end_of_window(struct watch *watch, const struct clock_point *to
     const struct clock_point *go = &watch->go;
 
     conduct->seen.told_ns = told->monotonic_ns - watch->record.started_ns;
+    conduct->seen.told_utc_ns = told->utc_ns;
     if (watch->worker.foreign) /* has no such loop */
         conduct->seen.reference_ns = -1;
     conduct->seen.kernel_ns = between(go->kernel_ns, told->kernel_ns);
@@ -288,6 +289,7 @@ static enum status handle_sync(struct watch *watch, const struct message *messag
     if (status == STATUS_OK && !started && record->saw_start) {
         watch->go = clock_point_read();
         record->conduct.seen.go_ns = watch->go.monotonic_ns - record->started_ns;
+        record->conduct.seen.go_utc_ns = watch->go.utc_ns;
         if (record->conduct.is_endpoint)
             watch->protocol.spot_checks = 0;
         status = spot_schedule_draw(&watch->spots, &watch->protocol, watch->go.monotonic_ns,

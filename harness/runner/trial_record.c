@@ -53,6 +53,7 @@ enum status trial_record_begin(struct trial_record *record, const struct trial_r
                                struct error *err)
 {
     const json_t *workload = json_object_get(request->message, "workload");
+    struct clock_point start;
     struct digest trace;
 
     memset(record, 0, sizeof(*record));
@@ -65,10 +66,12 @@ enum status trial_record_begin(struct trial_record *record, const struct trial_r
     record->conduct.is_endpoint = json_object_get(workload, "endpoint") != NULL;
     if (serving_trace_digest(workload, &trace))
         record->conduct.traced = record->conduct.scheduled;
-    record->started_ns = clock_monotonic_ns();
     TRY(store_batch_begin(record->store, err));
     record->batch_open = true;
-    TRY(store_begin_trial(record->store, request->campaign, request->sequence, clock_utc_ns(),
+    start = clock_point_read();
+    record->started_ns = start.monotonic_ns;
+    record->conduct.started_utc_ns = start.utc_ns;
+    TRY(store_begin_trial(record->store, request->campaign, request->sequence, start.utc_ns,
                           &record->trial, err));
     if (request->environment)
         TRY(store_add_environment(record->store, record->trial, "host", request->environment, err));

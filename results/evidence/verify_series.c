@@ -33,14 +33,16 @@ enum {
     CAMPAIGN,
     ORDINAL,
     IS_ENDPOINT,
-    RECORD
+    RECORD,
+    STARTED
 };
 
 #define TRIALS                                                                                     \
     "SELECT e.trial, e.samples, e.status = 'ok', c.protocol, p.body,"                              \
     " w.body ->> '$.load.arrivals.requests',"                                                      \
     " e.window_first, e.iterations_per_sample, c.scenario LIKE 'server@%',"                        \
-    " c.campaign, c.ordinal, c.kind = 'endpoint', r.body FROM trial_end e LEFT JOIN record r ON"   \
+    " c.campaign, c.ordinal, c.kind = 'endpoint', r.body, t.started_utc_ns FROM trial_end e LEFT " \
+    "JOIN record r ON"                                                                             \
     " r.id = e.record LEFT JOIN trial t ON t.id = e.trial LEFT JOIN cell c ON c.id = t.cell LEFT " \
     "JOIN content p ON p.digest ="                                                                 \
     " c.protocol LEFT JOIN content w ON w.digest = c.workload AND json_valid(w.body) WHERE"        \
@@ -446,6 +448,7 @@ static void judge_conduct(struct reader *reader, struct reading_trial *trial)
         conduct->traced = sqlite3_column_int64(reader->trials, REQUESTS);
     conduct->is_endpoint = sqlite3_column_int(reader->trials, IS_ENDPOINT) != 0;
     conduct->is_withheld = withheld;
+    conduct->started_utc_ns = sqlite3_column_int64(reader->trials, STARTED);
     if (!seen && !withheld)
         error_set(&err, STATUS_INVALID, "the harness noted nothing of its window");
     else if (conduct_judge(&reader->protocol, conduct, &err) == STATUS_OK && !withheld &&

@@ -431,6 +431,13 @@ class Surroundings(CheatTest):
             return
         self.fail("the clock was slow before each window, or after it")
 
+    def test_date_against_all(self):
+        """Clocks that are slowed alike by a half: to them the date is twice as fast, before the window and in it."""
+        status, message = self.measure(TRIAD, "cpu:0", LD_PRELOAD=CHEATS["clock"], CHEAT_CLOCK="", CHEAT_REALTIME="1",
+                                       CHEAT_LOSES_PPM="-1000000")
+        self.assertEqual(status, "invalid", message)
+        self.assertTrue(message.startswith("clock.date: "), message)
+
     def test_clock_of_all(self):
         status, message = self.measure(TRIAD, "cpu:0", LD_PRELOAD=CHEATS["clock"], CHEAT_CLOCK="")
         self.assertEqual(status, "invalid", message)

@@ -165,6 +165,12 @@ def conduct(**change):
     return record("trial", lambda body: body["facts"]["conduct"].update(change))
 
 
+def twice_the_date(trial):
+    seen = trial["facts"]["conduct"]
+    for name in ("go", "told"):
+        seen[name + "_utc_ns"] = int(seen[name + "_utc_ns"]) + int(seen[name + "_ns"])
+
+
 def second_trial(owner, kind, references, change):
     """Gives the second trial records of its own where it shares them with the first."""
     number, trial = owner.bodies("trial")[1]
@@ -233,6 +239,8 @@ FORGERIES = {
         conduct(spot_checks=3, checked_median_ns=10 ** 9), "estimate"),
     "checks that took an hour of the window": (conduct(window_checks_ns=36 * 10 ** 11), "trial"),
     "a reference loop that took an hour of the window": (conduct(reference_ns=36 * 10 ** 11), "trial"),
+    "a date that runs twice as fast": (record("trial", twice_the_date), "trial"),
+    "a date that was set in the window": (conduct(told_utc_ns=1), "estimate"),
     "checks said to be assay's own": (conduct(checks="assay"), "trial"),
     "a failed check in a good trial": (first_check(passed=False, error=9), "verification"),
     "a passed check with error 9": (first_check(error=9), "verification"),
@@ -285,7 +293,7 @@ FORGERIES = {
 # They contradict formulas and rules of the workload's kind, which assay alone has.
 ASSAY_ALONE = {"bytes and rate times ten", "FLOPs that are not counted", "items", "working set", "headline",
                "fp32 as fp64 in the plan, too", "fp32 as fp64 in the plan, with its bytes",
-               "iterations that took a second where they were checked", "tolerance 1e30", "tolerance twice as large"}
+               "iterations that took a second where they were checked", "a date that was set in the window", "tolerance 1e30", "tolerance twice as large"}
 
 
 class VendorForgeries(TamperTest):

@@ -172,6 +172,12 @@ def clocks(seen, parts):
     }
 
 
+def date_ahead(date_ns, elapsed_ns):
+    """By what share of it the date went further than CLOCK_MONOTONIC, beyond 1 ms; below 0: less far."""
+    beyond = max(abs(date_ns - elapsed_ns) - MS, 0) / elapsed_ns if elapsed_ns > 0 else 0
+    return beyond if date_ns > elapsed_ns else -beyond
+
+
 def time_spent(seen, parts):
     """(window, samples with checks and reference loop, gaps) in ns; None: it is not known how the window was spent."""
     _, span, between, begin, end = parts["window"]
@@ -195,6 +201,9 @@ def broken(protocol, seen, parts, checks, planned):
     warmup, window, spots = protocol["warmup"], protocol["window"], protocol.get("spot_checks", {})
     elapsed, full = seen.get("told_ns", 0) - seen.get("go_ns", 0), warm + count >= window["max_samples"]
     made, kernel = seen.get("spot_checks", 0), seen.get("kernel_ns")
+    dates = [parts["started_utc_ns"], seen.get("go_utc_ns"), seen.get("told_utc_ns")]
+    ahead = [0, 0] if None in dates or min(dates) <= 0 else [
+        date_ahead(dates[1] - dates[0], seen.get("go_ns", 0)), date_ahead(dates[2] - dates[1], elapsed)]
     spent, hot = time_spent(seen, parts), protocol["cache"]["state"] == "hot"
     rules = {
         "worker.identity": not withheld and planned is not None and seen.get("worker") != planned,
@@ -211,6 +220,7 @@ def broken(protocol, seen, parts, checks, planned):
         "spot_checks": made > 0 and WITHIN not in checks,
         "spot_checks.time": made >= 3 and parts["log"] is None and
         ((seen.get("checked_least_ns") or 0) - MS / 10) * parts["iterations"] > 50 * parts["median_ns"] > 0,
+        "clock.date": min(ahead) > 0.01 or max(ahead) < -0.01,
         "clock.kernel": kernel is not None and abs(elapsed - kernel) > elapsed // 1000 + MS,
         "clock.window": begin is None or not withheld and (
             begin < seen["go_ns"] - MS or end > seen["told_ns"] + MS) or
@@ -351,7 +361,7 @@ class Trials:
         planned = self.planned(trial)
         if protocol is not None:
             seen = WITHHELD if "withheld" in facts else facts.get("conduct")
-            for clause in broken(protocol, seen, self.stretch(number, end, trial["cell"]),
+            for clause in broken(protocol, seen, self.stretch(trial, end),
                                  {check["phase"] for check in self.checks.get(number, ())}, planned):
                 self.wrong("trial", number, "is ok, and breaks its protocol: " + clause)
 
@@ -365,8 +375,9 @@ class Trials:
             campaign["worker"] = plan.get("worker")
         return campaign["programs"].get(ordinal) or campaign["worker"]
 
-    def stretch(self, number, end, cell):
+    def stretch(self, trial, end):
         """What conduct.h calls the parts: {"warmup": (samples, ns, gaps, begin, end), "window": ...}."""
+        number, cell = trial["id"], trial["cell"]
         phases, found = {phase["name"]: phase for phase in self.phases.get(number, ())}, {}
         wall, gap = (self.series.get((number, name), []) for name in ("wall_ns", "gap_ns"))
         first = end["window_first"]
@@ -381,7 +392,7 @@ class Trials:
         workload = self.content.read(self.cells[cell]["workload"]) if served else None
         traced = ((workload or {}).get("load") or {}).get("arrivals", {}).get("requests")
         return dict(found, traced=traced, iterations=end["iterations_per_sample"], log=log if served else None, device_ns=device,
-                    median_ns=walls[len(walls) // 2] if walls else 0, endpoint=self.cells[cell]["kind"] == "endpoint")
+                    median_ns=walls[len(walls) // 2] if walls else 0, endpoint=self.cells[cell]["kind"] == "endpoint", started_utc_ns=trial["started_utc_ns"])
 
     def own_ok(self, trial, samples):
         number, mine = trial["id"], self.series.get(trial["id"], {})

@@ -22,6 +22,7 @@ static const struct protocol protocol = {
 
 /* As an honest worker measures it: 1000 samples of 10 ms, with 50 us between them. */
 static const struct conduct honest = {
+    .started_utc_ns = 1000 * S,
     .warmup = {.samples = 300,
                .wall_ns = 3 * S,
                .gap_ns = 15000000,
@@ -43,6 +44,8 @@ static const struct conduct honest = {
              .reference_ns = 0,
              .go_ns = 6 * S - 1000,
              .told_ns = 16 * S + 53000000,
+             .go_utc_ns = 1006 * S,
+             .told_utc_ns = 1016 * S + 53500000,
              .kernel_ns = 10 * S + 53001000,
              .clocks = {-1, -1, -1},
              .worker_clocks = {-1, -1, -1},
@@ -274,6 +277,21 @@ TEST(other_clocks)
     slow.seen.clocks.raw_ns = clocked.seen.clocks.raw_ns + elapsed / 2000;
     assert_true(share(slow, CONDUCT_CLOCK_RAW) <= CONDUCT_CLOCK_NOTED);
     base = &honest;
+}
+
+/* Set once, before the window or in it, or there and back; or another in both. */
+TEST(date)
+{
+    assert_true(share(honest, CONDUCT_CLOCK_DATE) <= 0);
+    BREAKS(NULL, c.started_utc_ns -= 3600 * S);
+    BREAKS(NULL, c.seen.told_utc_ns += 3600 * S);
+    BREAKS(NULL, c.seen.told_utc_ns -= 3600 * S);
+    BREAKS(NULL, c.seen.go_utc_ns += 3600 * S);
+    BREAKS("clock.date", c.started_utc_ns -= 6 * S; c.seen.told_utc_ns += 10 * S);
+    BREAKS("clock.date", c.started_utc_ns += 3 * S; c.seen.told_utc_ns -= 5 * S);
+    BREAKS(NULL, c.started_utc_ns -= S / 20; c.seen.told_utc_ns += S / 20);
+    BREAKS(NULL, c.started_utc_ns = 0; c.seen.told_utc_ns += 10 * S);
+    BREAKS(NULL, c.started_utc_ns -= 6 * S; c.seen.told_utc_ns = -1);
 }
 
 TEST(json)
