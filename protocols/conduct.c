@@ -60,6 +60,7 @@ static const struct member seen_members[] = {
     M(INTEGER, spot_checks_ns),
     M(INTEGER, window_checks_ns, .flags = MEMBER_FROM_0 | MEMBER_LATER),
     M(INTEGER, reference_ns, .flags = MEMBER_FROM_0 | MEMBER_LATER),
+    M(INTEGER, read_back_ns, .flags = MEMBER_FROM_0 | MEMBER_LATER),
     M(INTEGER, checked_least_ns, .flags = MEMBER_FROM_0 | MEMBER_LATER),
     M(INTEGER, checked_median_ns, .flags = MEMBER_FROM_0 | MEMBER_LATER),
     M(CHARS, worker, .size = DIGEST_HEX_SIZE, .flags = MEMBER_WHOLE),
@@ -71,7 +72,7 @@ static const struct member seen_members[] = {
     {                                                                                              \
         .go_utc_ns = -1, .told_utc_ns = -1, .kernel_ns = -1, .clocks = NO_CLOCKS,                  \
         .worker_clocks = NO_CLOCKS, .ticks_per_s = -1, .window_checks_ns = -1, .reference_ns = -1, \
-        .checked_least_ns = -1, .checked_median_ns = -1                                            \
+        .read_back_ns = -1, .checked_least_ns = -1, .checked_median_ns = -1                        \
     }
 static const struct conduct_seen nothing_seen = NOTHING_SEEN;
 const struct type conduct_seen_type =
@@ -283,6 +284,20 @@ static enum status check_gaps(const struct protocol *protocol, const struct cond
     return STATUS_OK;
 }
 
+/* What is read back after a sample is there, unless the wait at its end was none. */
+static enum status check_read_back(const struct conduct *conduct, struct error *err)
+{
+    const double late_ns = (double)(conduct->seen.read_back_ns - CHECKED_ALONE_NS);
+    const double sample_ns = conduct->window.median_ns;
+
+    if (conduct->scheduled != 0 || sample_ns <= 0 || late_ns <= CONDUCT_LATE_MOST * sample_ns)
+        return STATUS_OK;
+    return error_set(err, STATUS_INVALID,
+                     "clock.result: a byte of the result was there %.3g s after half of the "
+                     "samples, which take %.3g s: the wait for the device returns early",
+                     (double)conduct->seen.read_back_ns / 1e9, sample_ns / 1e9);
+}
+
 static enum status check_window(const struct protocol *protocol, const struct conduct *conduct,
                                 struct error *err)
 {
@@ -476,6 +491,7 @@ enum status conduct_judge(const struct protocol *protocol, const struct conduct 
     TRY(conduct->scheduled != 0 ? check_requests(protocol, conduct, err)
                                 : check_window(protocol, conduct, err));
     TRY(check_spot_checks(protocol, conduct, err));
+    TRY(check_read_back(conduct, err));
     TRY(check_checked_time(conduct, err));
     if (!conduct->is_withheld && conduct->window.begin_ns >= 0)
         TRY(check_harness_clock(conduct, err));

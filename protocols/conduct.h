@@ -63,6 +63,8 @@ struct conduct_seen {
     /* The same of those within the window, each bounded by the time until its answer; and what
      * assay's own worker spent there in the reference loop, as it says; -1: not known. */
     int64_t window_checks_ns, reference_ns;
+    /* The median time of reading a byte of the result back after a sample; -1: not known. */
+    int64_t read_back_ns;
     /* The shortest and the median iteration that was checked, until a byte of its result was read
      * back; -1: not known. */
     int64_t checked_least_ns, checked_median_ns;
@@ -129,6 +131,8 @@ bool conduct_spent(const struct conduct *conduct, struct conduct_spent *ret);
  * are made cold there. Of honest trials 0.5 % at a load of 14.
  */
 double conduct_gap_share(const struct conduct_spent *spent);
+/* Of a sample, beyond what reading takes: above it the trial is invalid, as its wait was none. */
+#define CONDUCT_LATE_MOST 0.2
 #define CONDUCT_GAPS_NOTED 0.05
 #define CONDUCT_GAPS_MOST 0.2
 /*

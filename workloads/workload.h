@@ -174,6 +174,11 @@ struct workload_kind {
      */
     enum status (*iterate)(struct workload_instance *instance, struct error *err);
     /*
+     * An array that each iteration writes, of which a byte is read back after drawn samples: work
+     * that is not over then is waited for. NULL: there is none.
+     */
+    struct buffer *(*result)(struct workload_instance *instance);
+    /*
      * One step of a server (`scenario: server`) of so many requests; returns when its outputs are
      * there. Of fixed shapes it is an iteration, however many requests there are. Before the window
      * it is one of a full batch, whether requests were taken in or not. NULL: the kind is not

@@ -150,3 +150,12 @@ void random_identifier(char ret[65])
     randombytes_buf(entropy.bytes, sizeof(entropy.bytes));
     digest_hex(&entropy, ret);
 }
+
+uint64_t random_secret(void)
+{
+    char bits[65];
+
+    random_identifier(bits);
+    bits[16] = '\0';
+    return strtoull(bits, NULL, 16);
+}

@@ -58,5 +58,7 @@ void random_shuffle(struct random *random, uint32_t *order, size_t count);
 
 /* 32 bytes of entropy from the system as 64 hex digits; for identifiers, not for data. */
 void random_identifier(char ret[65]);
+/* 64 bits of them, which nobody else has. */
+uint64_t random_secret(void);
 
 #endif

@@ -209,9 +209,9 @@ static enum status get_members(struct message *message, struct error *err)
         if (status == STATUS_OK && message->end_ns < message->begin_ns)
             return bad_member(message, "end_ns", "at or after begin_ns", err);
         message->clocks = json_object_get(message->json, "clocks");
-        return status == STATUS_OK
-                   ? get_optional(message, "reference_ns", &message->reference_ns, err)
-                   : status;
+        TRY(status);
+        TRY(get_optional(message, "reference_ns", &message->reference_ns, err));
+        return get_optional(message, "read_back_ns", &message->read_back_ns, err);
     case MESSAGE_SYNC:
         return get_name(message, "at", &message->name, err);
     case MESSAGE_HANDED_OVER:

@@ -11,16 +11,6 @@
 /* What two processes may differ by in reading one clock around a message. */
 #define READING_NS INT64_C(1000000)
 
-/* Nobody else has these bits: they come from the system's entropy each time. */
-static uint64_t draw(void)
-{
-    char bits[65], word[17];
-
-    random_identifier(bits);
-    snprintf(word, sizeof(word), "%.16s", bits);
-    return strtoull(word, NULL, 16);
-}
-
 enum status spot_schedule_draw(struct spot_schedule *schedule, const struct protocol *protocol,
                                int64_t now_ns, int64_t window_ns, struct error *err)
 {
@@ -32,7 +22,7 @@ enum status spot_schedule_draw(struct spot_schedule *schedule, const struct prot
     if (!schedule->at_ns || !schedule->checked_ns)
         return error_no_memory(err);
     for (int64_t i = 0; i < schedule->count; i++)
-        schedule->at_ns[i] = now_ns + (int64_t)(random_unit(draw()) * (double)window_ns);
+        schedule->at_ns[i] = now_ns + (int64_t)(random_unit(random_secret()) * (double)window_ns);
     order_sort(schedule->at_ns, (size_t)schedule->count);
     return STATUS_OK;
 }
@@ -67,7 +57,7 @@ json_t *spot_schedule_ask(struct spot_schedule *schedule)
     char secret[17];
 
     schedule->asked_ns = clock_monotonic_ns();
-    snprintf(secret, sizeof(secret), "%016llx", (unsigned long long)draw());
+    snprintf(secret, sizeof(secret), "%016llx", (unsigned long long)random_secret());
     return json_pack("{s:s, s:I, s:s}", "type", "spot_check", "number",
                      (json_int_t)schedule->asked++, "secret", secret);
 }

@@ -224,6 +224,7 @@ static void note_phase(struct trial_record *record, const struct message *messag
     if (part != &record->conduct.window)
         return;
     record->conduct.seen.reference_ns = message->reference_ns;
+    record->conduct.seen.read_back_ns = message->read_back_ns;
     type_read(&conduct_clocks_type, message->clocks, &record->conduct.seen.worker_clocks);
 }
 

@@ -317,6 +317,7 @@ static void finish(struct worker *worker)
     sampler_finish(&worker->sampler);
     worker_finish_spots(worker);
     free(worker->reference_ns);
+    free(worker->read_backs);
     free(worker->device_ns);
     for (size_t i = 0; i < WORKLOAD_STAGES_MAX; i++)
         free(worker->stage_ns[i]);

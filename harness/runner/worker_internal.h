@@ -2,6 +2,7 @@
 #ifndef ASSAY_RUNNER_WORKER_INTERNAL_H
 #define ASSAY_RUNNER_WORKER_INTERNAL_H
 
+#include "harness/core/random.h"
 #include "harness/runner/sampler.h"
 #include "harness/runner/worker_link.h"
 #include "protocols/protocol.h"
@@ -48,8 +49,11 @@ struct worker {
     struct reference_loop *reference; /* NULL: the protocol or the device has none */
     int64_t *reference_ns;            /* of a pass before the sample; -1: none was made */
     int64_t reference_end_ns;         /* of the latest passes */
-    int64_t reference_spent_ns;       /* in all passes */
-    struct buffer *flush_buffer;      /* cold cache only */
+    int64_t *read_backs; /* times of reading a byte of the result back; NULL: the kind has none */
+    size_t read_back_count;
+    struct random drawn;         /* the samples after which that is done */
+    int64_t reference_spent_ns;  /* in all passes */
+    struct buffer *flush_buffer; /* cold cache only */
     void *flush_bytes;
     uint64_t flush_size;
     int64_t block; /* iterations per sample */

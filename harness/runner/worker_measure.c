@@ -7,9 +7,12 @@
 
 #include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
+#include "protocols/stats/order.h"
 
 /* Samples are sent between samples, at most this often: sending evicts cache lines. */
 #define SEND_INTERVAL_NS ((int64_t)1000000000)
+#define READ_BACKS_MAX ((size_t)65536)
+#define READ_BACKS_LEAST 3
 #define REFERENCE_PART 5 /* a fifth of the measured time is spent in the reference loop */
 
 enum status worker_send_phase(struct worker *worker, const char *name, int64_t begin_ns,
@@ -57,6 +60,18 @@ static enum status prepare_reference(struct worker *worker, struct error *err)
     return STATUS_OK;
 }
 
+static enum status prepare_read_backs(struct worker *worker, struct error *err)
+{
+    if (!worker->workload.kind->result || worker->server)
+        return STATUS_OK;
+    worker->read_backs = malloc(READ_BACKS_MAX * sizeof(*worker->read_backs));
+    if (!worker->read_backs)
+        return error_no_memory(err);
+    memset(worker->read_backs, 0, READ_BACKS_MAX * sizeof(*worker->read_backs));
+    random_init(&worker->drawn, random_secret(), 0);
+    return STATUS_OK;
+}
+
 enum status worker_prepare_series(struct worker *worker, struct error *err)
 {
     size_t capacity = (size_t)worker->protocol.max_samples;
@@ -72,6 +87,7 @@ enum status worker_prepare_series(struct worker *worker, struct error *err)
             return error_no_memory(err);
     }
     TRY(prepare_reference(worker, err));
+    TRY(prepare_read_backs(worker, err));
     return prepare_flush(worker, err);
 }
 
@@ -221,6 +237,34 @@ static enum status run_reference(struct worker *worker, size_t index, struct err
     return STATUS_OK;
 }
 
+/* After one of how many samples: so many that it takes about a thousandth of the time. */
+static uint64_t read_back_one_in(const struct sampler *sampler)
+{
+    const size_t last = sampler->count - 1;
+    const int64_t since_ns = sampler->wall_ns[last] + sampler->gap_ns[last];
+
+    return since_ns < 2000000 ? 64 : since_ns < 20000000 ? 8 : 1;
+}
+
+/*
+ * Reads a byte of the result back after drawn samples, which the stack cannot know: where the wait
+ * at the sample's end was none, this waits. It is in no sample, so that it moves neither rate nor
+ * percentile.
+ */
+static enum status read_back(struct worker *worker, struct error *err)
+{
+    unsigned char byte;
+
+    if (!worker->read_backs || worker->read_back_count == READ_BACKS_MAX ||
+        random_next_below(&worker->drawn, read_back_one_in(&worker->sampler)) != 0)
+        return STATUS_OK;
+    TRY(device_download(worker->workload.kind->result(worker->instance), 0, &byte, sizeof(byte),
+                        err));
+    worker->read_backs[worker->read_back_count++] =
+        clock_monotonic_ns() - worker->sampler.previous_end_ns;
+    return STATUS_OK;
+}
+
 static enum status take_sample(struct worker *worker, struct error *err)
 {
     size_t index = worker->sampler.count;
@@ -237,6 +281,7 @@ static enum status take_sample(struct worker *worker, struct error *err)
         TRY(device_event_record(worker->device, worker->end_event, err));
     TRY(device_synchronize(worker->device, err));
     sampler_end(&worker->sampler);
+    TRY(read_back(worker, err));
     if (worker->device_ns) {
         int64_t elapsed_ns = -1;
 
@@ -322,6 +367,11 @@ enum status worker_send_window(struct worker *worker, const struct clock_point *
                                       count_or_null(0, device_ns)));
     if (message)
         json_object_set_new(message, "reference_ns", json_integer(worker->reference_spent_ns));
+    if (message && worker->read_back_count >= READ_BACKS_LEAST) {
+        order_sort(worker->read_backs, worker->read_back_count);
+        json_object_set_new(message, "read_back_ns",
+                            json_integer(worker->read_backs[worker->read_back_count / 2]));
+    }
     return worker_link_send(&worker->link, message, err);
 }
 
@@ -342,6 +392,7 @@ static enum status sample_phase(struct worker *worker, size_t min_count, int64_t
     if (is_window)
         TRY(run_reference(worker, first, err));
     worker->reference_spent_ns = 0;
+    worker->read_back_count = 0;
     begin = clock_point_read();
     if (is_window)
         TRY(mark_device(worker, worker->first_event, err));

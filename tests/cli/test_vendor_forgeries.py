@@ -241,6 +241,7 @@ FORGERIES = {
     "a reference loop that took an hour of the window": (conduct(reference_ns=36 * 10 ** 11), "trial"),
     "a date that runs twice as fast": (record("trial", twice_the_date), "trial"),
     "a date that was set in the window": (conduct(told_utc_ns=1), "estimate"),
+    "a result that came a second after each sample": (conduct(read_back_ns=10 ** 9), "trial"),
     "checks said to be assay's own": (conduct(checks="assay"), "trial"),
     "a failed check in a good trial": (first_check(passed=False, error=9), "verification"),
     "a passed check with error 9": (first_check(error=9), "verification"),

@@ -220,6 +220,8 @@ def broken(protocol, seen, parts, checks, planned):
         "spot_checks": made > 0 and WITHIN not in checks,
         "spot_checks.time": made >= 3 and parts["log"] is None and
         ((seen.get("checked_least_ns") or 0) - MS / 10) * parts["iterations"] > 50 * parts["median_ns"] > 0,
+        "clock.result": parts["log"] is None and
+        (seen.get("read_back_ns") or 0) - MS / 10 > 0.2 * parts["median_ns"] > 0,
         "clock.date": min(ahead) > 0.01 or max(ahead) < -0.01,
         "clock.kernel": kernel is not None and abs(elapsed - kernel) > elapsed // 1000 + MS,
         "clock.window": begin is None or not withheld and (

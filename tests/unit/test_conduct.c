@@ -42,6 +42,7 @@ static const struct conduct honest = {
              .spot_checks_ns = 10000000,
              .window_checks_ns = 9000000,
              .reference_ns = 0,
+             .read_back_ns = 20000,
              .go_ns = 6 * S - 1000,
              .told_ns = 16 * S + 53000000,
              .go_utc_ns = 1006 * S,
@@ -184,6 +185,15 @@ TEST(server)
     SERVED("spot_checks", c.is_endpoint = true; c.checked_within = false);
     SERVED("serving.requests", c.is_endpoint = true; c.seen.spot_checks = 0; c.request_columns = 8);
     SERVED("verification", c.is_endpoint = true; c.seen.spot_checks = 0; c.checked_before = false);
+}
+
+/* Of samples of 10 ms; reading may take 0.1 ms. */
+TEST(read_back)
+{
+    BREAKS(NULL, c.seen.read_back_ns = 2100000);
+    BREAKS("clock.result", c.seen.read_back_ns = 2100001);
+    BREAKS(NULL, c.seen.read_back_ns = -1);
+    SERVED(NULL, c.seen.read_back_ns = S);
 }
 
 /* What a version before noted nothing of: gaps are bounded by a half, and edges by half a second.

@@ -286,6 +286,11 @@ static json_t *facts(struct workload_instance *base)
     return ret;
 }
 
+static struct buffer *result(struct workload_instance *base)
+{
+    return ((struct inference_instance *)base)->gpt2.model->buffers[GPT2_LOGITS];
+}
+
 const struct workload_kind workload_batched_inference = {
     .name = "batched_inference",
     .summary = "prefill of GPT-2 over a batch of sequences",
@@ -296,6 +301,7 @@ const struct workload_kind workload_batched_inference = {
     .instance_size = sizeof(struct inference_instance),
     .init = init,
     .iterate = inference_iterate,
+    .result = result,
     .serve = serve,
     .runs_frameworks = true,
     .stages = gpt2_instance_stages,

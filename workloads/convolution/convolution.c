@@ -375,6 +375,7 @@ const struct workload_kind workload_convolution = {
     .instance_size = sizeof(struct convolution_instance),
     .init = init,
     .iterate = products_iterate,
+    .result = products_result,
     .runs_frameworks = true,
     .checks = &products_checks,
     .artifacts = artifacts,

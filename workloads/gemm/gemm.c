@@ -191,6 +191,7 @@ const struct workload_kind workload_gemm = {
     .instance_size = sizeof(struct gemm_instance),
     .init = init,
     .iterate = products_iterate,
+    .result = products_result,
     .runs_frameworks = true,
     .checks = &products_checks,
     .artifacts = artifacts,

@@ -114,3 +114,10 @@ enum status products_resume(struct workload_instance *base, struct error *err)
     base->unchecked = 0;
     return STATUS_OK;
 }
+
+struct buffer *products_result(struct workload_instance *base)
+{
+    const struct products *products = (const struct products *)base;
+
+    return products->items[products->count - 1].arrays[GEMM_C].buffer;
+}

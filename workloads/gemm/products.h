@@ -80,6 +80,7 @@ json_t *products_framework_facts(const struct products *products);
 /* workload_kind.iterate and workload_checks.resume: every C holds NaN (or -1) until an iteration
  * writes it. */
 enum status products_iterate(struct workload_instance *base, struct error *err);
+struct buffer *products_result(struct workload_instance *base);
 enum status products_resume(struct workload_instance *base, struct error *err);
 
 /* ---- checks.c ---- */

@@ -201,6 +201,14 @@ static json_t *facts(struct workload_instance *base)
     return ret;
 }
 
+static struct buffer *result(struct workload_instance *base)
+{
+    const struct memory_instance *instance = (struct memory_instance *)base;
+    const struct memory_kernel *kernel = instance->data.kernel;
+
+    return instance->arrays[kernel->has_state ? 0 : kernel->outputs->array];
+}
+
 const struct workload_kind workload_memory_bound = {
     .name = "memory_bound",
     .summary = "kernels bound by memory: BabelStream's, layer norm, softmax, GELU, gather, "
@@ -211,6 +219,7 @@ const struct workload_kind workload_memory_bound = {
     .instance_size = sizeof(struct memory_instance),
     .init = init,
     .iterate = memory_iterate,
+    .result = result,
     .checks = &memory_checks,
     .artifacts = artifacts,
     .choices = choices,

@@ -153,6 +153,11 @@ static void files(const struct workload_case *work, struct backend_file_list *re
         add_file(&parameters->data[i].digest, ret);
 }
 
+static struct buffer *result(struct workload_instance *base)
+{
+    return ((struct onnx_instance *)base)->outputs[0];
+}
+
 const struct workload_kind workload_onnx = {
     .name = "onnx",
     .summary = "a model in an ONNX file, run by a framework",
@@ -163,6 +168,7 @@ const struct workload_kind workload_onnx = {
     .instance_size = sizeof(struct onnx_instance),
     .init = init,
     .iterate = onnx_iterate,
+    .result = result,
     .runs_frameworks = true,
     .needs_framework = true,
     .checks = &onnx_checks,

@@ -226,6 +226,13 @@ static json_t *facts(struct workload_instance *base)
     return ret;
 }
 
+static struct buffer *result(struct workload_instance *base)
+{
+    const struct gpt2_device *model = ((struct training_instance *)base)->gpt2.model;
+
+    return model->buffers[gpt2_device_weights(model)];
+}
+
 const struct workload_kind workload_training_step = {
     .name = "training_step",
     .summary = "one step of training GPT-2: forward, backward, AdamW",
@@ -236,6 +243,7 @@ const struct workload_kind workload_training_step = {
     .instance_size = sizeof(struct training_instance),
     .init = init,
     .iterate = training_iterate,
+    .result = result,
     .stages = gpt2_instance_stages,
     .checks = &training_checks,
     .artifacts = gpt2_instance_artifacts,
