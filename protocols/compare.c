@@ -171,7 +171,7 @@ static double rounding_of(const double *x, size_t count, double step)
 static enum status find_rounding(const double *a, size_t count_a, const double *b, size_t count_b,
                                  double *ret, struct error *err)
 {
-    double step, share;
+    double step = 0, share;
 
     TRY(step_of_values(a, count_a, b, count_b, &step, err));
     share = rounding_of(a, count_a, step) + rounding_of(b, count_b, step);

@@ -99,7 +99,7 @@ static bool has(const struct check *check, const char *key)
 {
     char path[PATH_MAX_LENGTH];
 
-    snprintf(path, sizeof(path), "%s.%s", check->path, key);
+    snprintf(path, sizeof(path), "%.60s.%.30s", check->path, key);
     return declaration_has(check->declaration, path);
 }
 
@@ -108,7 +108,7 @@ static enum status check_count(const struct check *check, const char *key, int64
 {
     char path[PATH_MAX_LENGTH];
 
-    snprintf(path, sizeof(path), "%s.%s", check->path, key);
+    snprintf(path, sizeof(path), "%.60s.%.30s", check->path, key);
     return workload_declaration_check_count(check->declaration, path, value, max, unit, check->err);
 }
 
@@ -329,7 +329,7 @@ static enum status give(const struct builder *builder, const char *name, uint64_
         rows ? (struct graph_shape){{rows, columns}, 2} : (struct graph_shape){{columns}, 1};
     char full[GRAPH_NAME_MAX];
 
-    snprintf(full, sizeof(full), "b%u.%s", builder->number, name);
+    snprintf(full, sizeof(full), "b%u.%.30s", builder->number, name);
     return graph_give(builder->graph, GRAPH_PARAMETER, full, shape, ret, builder->err);
 }
 
@@ -339,7 +339,7 @@ static enum status add(const struct builder *builder, const struct graph_op *op,
 {
     char full[GRAPH_NAME_MAX];
 
-    snprintf(full, sizeof(full), "b%u.%s", builder->number, name);
+    snprintf(full, sizeof(full), "b%u.%.30s", builder->number, name);
     return graph_add(builder->graph, op, attributes, full, in, count, ret, builder->err);
 }
 
