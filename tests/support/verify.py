@@ -214,7 +214,11 @@ class Verifier:
             return False
         if application != 0x41535359 or self.version not in range(1, len(SCRIPTS) + 1):
             raise Refused("no database of assay")
-        self.look_beside()
+        try:
+            self.look_beside()
+        except sqlite3.Error as error:  # the list of its tables is damaged
+            self.wrong("file", None, None, "it cannot be read: %s" % error)
+            return False
         return True
 
     def look_beside(self):
