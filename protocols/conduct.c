@@ -292,10 +292,11 @@ static enum status check_read_back(const struct conduct *conduct, struct error *
 
     if (conduct->scheduled != 0 || sample_ns <= 0 || late_ns <= CONDUCT_LATE_MOST * sample_ns)
         return STATUS_OK;
-    return error_set(err, STATUS_INVALID,
-                     "clock.result: a byte of the result was there %.3g s after half of the "
-                     "samples, which take %.3g s: the wait for the device returns early",
-                     (double)conduct->seen.read_back_ns / 1e9, sample_ns / 1e9);
+    return error_set(
+        err, STATUS_INVALID,
+        "clock.result: a byte of the result was there %.3g s or more after nine of ten "
+        "samples, which take %.3g s: the wait for the device returns early",
+        (double)conduct->seen.read_back_ns / 1e9, sample_ns / 1e9);
 }
 
 static enum status check_window(const struct protocol *protocol, const struct conduct *conduct,
