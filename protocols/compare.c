@@ -258,20 +258,12 @@ static uint64_t needed_to_decide(double mean, double sd, size_t count,
 static struct beside beside_pairs(const double *differences, size_t count, struct comparison *r)
 {
     const struct succession s = succession_find(differences, count);
-    struct beside ret = {.shift = r->rounding, .stretch = 1};
 
     if (!s.certain)
-        return ret;
-    if (s.trend) {
-        r->order_change = expm1(s.change);
-        ret.shift += 0.5 * fabs(s.change);
-    }
-    if (s.serial) {
-        r->order_correlation = s.correlation;
-        ret.stretch = succession_half_width(
-            &(struct succession){.serial = true, .correlation = s.correlation}, 1);
-    }
-    return ret;
+        return (struct beside){r->rounding, 1};
+    r->order_change = s.trend ? expm1(s.change) : 0;
+    r->order_correlation = s.serial ? s.correlation : 0;
+    return (struct beside){r->rounding + succession_shift(&s), succession_stretch(&s)};
 }
 
 enum status paired_analyze(const double *a, const double *b, size_t count,

@@ -81,20 +81,28 @@ struct succession succession_find(const double *values, size_t count)
     return ret;
 }
 
-/* What correlated neighbours make of a half-width under independence. */
-static double correlated(const struct succession *s, double half)
+/* Of a standard error, by the correlation that neighbours have. */
+static double stretch_of(double correlation)
 {
-    return half * sqrt((1 + s->correlation) / (1 - s->correlation));
+    return sqrt((1 + correlation) / (1 - correlation));
+}
+
+double succession_shift(const struct succession *s)
+{
+    return s->trend ? 0.5 * fabs(s->change) : 0;
+}
+
+double succession_stretch(const struct succession *s)
+{
+    return s->serial ? stretch_of(s->correlation) : 1;
 }
 
 double succession_half_width(const struct succession *s, double half)
 {
-    const double ret = s->trend ? half + 0.5 * fabs(s->change) : half;
-
-    return s->serial ? fmax(ret, correlated(s, half)) : ret;
+    return fmax(half + succession_shift(s), half * succession_stretch(s));
 }
 
 double succession_unseen(const struct succession *s, double half)
 {
-    return fmax(0.5 * (fabs(s->change) + s->error), correlated(s, half));
+    return fmax(0.5 * (fabs(s->change) + s->error), half * stretch_of(s->correlation));
 }

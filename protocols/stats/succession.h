@@ -36,11 +36,14 @@ struct succession {
 struct succession succession_find(const double *values, size_t count);
 
 /*
- * The half-width of an interval of the mean, in the unit of the values, that admits what was seen:
- * `half` under independence; wider by half of a trend's change, so that it reaches the levels at
- * both ends; and by the square root of (1 + r) / (1 - r) for neighbours with the correlation r. The
- * larger of both.
+ * What was seen, for an interval of the mean: half of a trend's change, so that it reaches the
+ * levels at both ends (0: no trend), in the unit of the values; and the square root of (1 + r) / (1
+ * - r) for neighbours with the correlation r, which stretches a standard error (1: they are not
+ * alike).
  */
+double succession_shift(const struct succession *succession);
+double succession_stretch(const struct succession *succession);
+/* The half-width that admits the larger of both, where it is `half` under independence. */
 double succession_half_width(const struct succession *succession, double half);
 
 /*

@@ -154,6 +154,27 @@ enum status graph_check_rank(const struct graph *graph, const struct graph_node 
                      (unsigned)value->shape.rank, (unsigned)rank);
 }
 
+enum status graph_shape_of_alike(const struct graph *graph, const struct graph_node *node,
+                                 struct graph_shape *ret, struct error *err)
+{
+    const struct graph_value *a = graph_input(graph, node, 0), *b = graph_input(graph, node, 1);
+
+    if (a->count != b->count)
+        return error_set(err, STATUS_INVALID, "%s has %llu elements, %s has %llu", a->name,
+                         (unsigned long long)a->count, b->name, (unsigned long long)b->count);
+    ret[0] = a->shape;
+    return STATUS_OK;
+}
+
+enum status graph_shape_of_operands(const struct graph *graph, const struct graph_node *node,
+                                    struct graph_shape *ret, struct error *err)
+{
+    (void)err;
+    for (size_t i = 0; i < node->op->outputs; i++)
+        ret[i] = graph_input(graph, node, i + 1)->shape;
+    return STATUS_OK;
+}
+
 /* ---- the derivative ---- */
 
 uint32_t graph_gradient_of(const struct graph *graph, const struct graph_node *node, size_t index)

@@ -144,6 +144,13 @@ uint64_t graph_flops_of(uint64_t a, uint64_t b, uint64_t c);
 enum status graph_check_rank(const struct graph *graph, const struct graph_node *node, size_t index,
                              uint32_t rank, struct error *err);
 
+/* For `shape`: that of two inputs, which have as many elements. */
+enum status graph_shape_of_alike(const struct graph *graph, const struct graph_node *node,
+                                 struct graph_shape *ret, struct error *err);
+/* For `shape` of a gradient: an output for each of the inputs behind the first, of its shape. */
+enum status graph_shape_of_operands(const struct graph *graph, const struct graph_node *node,
+                                    struct graph_shape *ret, struct error *err);
+
 /* The gradient of output `index`; GRAPH_NONE: none, as of a loss. */
 uint32_t graph_gradient_of(const struct graph *graph, const struct graph_node *node, size_t index);
 /*

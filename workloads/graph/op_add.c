@@ -1,18 +1,6 @@
 /* add: a, b -> a + b, of one shape; a residual connection. */
 #include "workloads/graph/operators.h"
 
-static enum status shape(const struct graph *graph, const struct graph_node *node,
-                         struct graph_shape *ret, struct error *err)
-{
-    const struct graph_value *a = graph_input(graph, node, 0), *b = graph_input(graph, node, 1);
-
-    if (a->count != b->count)
-        return error_set(err, STATUS_INVALID, "%s has %llu elements, %s has %llu", a->name,
-                         (unsigned long long)a->count, b->name, (unsigned long long)b->count);
-    ret[0] = a->shape;
-    return STATUS_OK;
-}
-
 static enum status backward(struct graph *graph, struct graph_node node, struct error *err)
 {
     const uint32_t up = graph_gradient_of(graph, &node, 0);
@@ -39,7 +27,7 @@ const struct graph_op graph_op_add = {
     .in_most = 2,
     .outputs = 1,
     .in_place = true,
-    .shape = shape,
+    .shape = graph_shape_of_alike,
     .backward = backward,
     .reference = reference,
 };

@@ -133,15 +133,6 @@ static enum status reference(const struct graph_step *step, struct error *err)
     return failed ? error_no_memory(err) : STATUS_OK;
 }
 
-static enum status gradient_shape(const struct graph *graph, const struct graph_node *node,
-                                  struct graph_shape *ret, struct error *err)
-{
-    (void)err;
-    ret[0] = graph_input(graph, node, 1)->shape;
-    ret[1] = graph_input(graph, node, 2)->shape;
-    return STATUS_OK;
-}
-
 /* Heads that share keys and values to a thread, one after the other. */
 static enum status gradient(const struct graph_step *step, struct error *err)
 {
@@ -182,7 +173,7 @@ const struct graph_op graph_op_attention_gradient = {
     .in_least = 3,
     .in_most = 3,
     .outputs = 2,
-    .shape = gradient_shape,
+    .shape = graph_shape_of_operands,
     .flops = gradient_flops,
     .reference = gradient,
 };

@@ -7,18 +7,6 @@
 
 #include "workloads/graph/operators.h"
 
-static enum status shape(const struct graph *graph, const struct graph_node *node,
-                         struct graph_shape *ret, struct error *err)
-{
-    const struct graph_value *g = graph_input(graph, node, 0), *x = graph_input(graph, node, 1);
-
-    if (g->count != x->count)
-        return error_set(err, STATUS_INVALID, "%s has %llu elements, %s has %llu", g->name,
-                         (unsigned long long)g->count, x->name, (unsigned long long)x->count);
-    ret[0] = g->shape;
-    return STATUS_OK;
-}
-
 static enum status backward(struct graph *graph, struct graph_node node, struct error *err)
 {
     const uint32_t in[] = {graph_gradient_of(graph, &node, 0), node.in[0], node.in[1]};
@@ -36,15 +24,6 @@ static enum status reference(const struct graph_step *step, struct error *err)
 #pragma omp parallel for schedule(static) if (count > GRAPH_WORTH_THREADS)
     for (uint64_t i = 0; i < count; i++)
         y[i] = g[i] / (1.0 + exp(-g[i])) * x[i];
-    return STATUS_OK;
-}
-
-static enum status gradient_shape(const struct graph *graph, const struct graph_node *node,
-                                  struct graph_shape *ret, struct error *err)
-{
-    (void)err;
-    ret[0] = graph_input(graph, node, 1)->shape;
-    ret[1] = graph_input(graph, node, 2)->shape;
     return STATUS_OK;
 }
 
@@ -73,7 +52,7 @@ const struct graph_op graph_op_gate = {
     .in_most = 2,
     .outputs = 1,
     .in_place = true,
-    .shape = shape,
+    .shape = graph_shape_of_alike,
     .backward = backward,
     .reference = reference,
 };
@@ -84,6 +63,6 @@ const struct graph_op graph_op_gate_gradient = {
     .in_least = 3,
     .in_most = 3,
     .outputs = 2,
-    .shape = gradient_shape,
+    .shape = graph_shape_of_operands,
     .reference = gradient,
 };

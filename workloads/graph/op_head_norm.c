@@ -78,15 +78,6 @@ static enum status reference(const struct graph_step *step, struct error *err)
     return STATUS_OK;
 }
 
-static enum status gradient_shape(const struct graph *graph, const struct graph_node *node,
-                                  struct graph_shape *ret, struct error *err)
-{
-    (void)err;
-    for (size_t i = 0; i < 3; i++)
-        ret[i] = graph_input(graph, node, i + 1)->shape;
-    return STATUS_OK;
-}
-
 /* `heads` heads of a row from element `first` on, which have gain `input`; `part`: its size. */
 static void part_gradient(const struct graph_step *step, const struct layout *at, uint64_t row,
                           bool keys, double *part)
@@ -142,6 +133,6 @@ const struct graph_op graph_op_head_norm_gradient = {
     .in_least = 5,
     .in_most = 5,
     .outputs = 3,
-    .shape = gradient_shape,
+    .shape = graph_shape_of_operands,
     .reference = gradient,
 };
