@@ -63,8 +63,8 @@ struct conduct_seen {
     /* The same of those within the window, each bounded by the time until its answer; and what
      * assay's own worker spent there in the reference loop, as it says; -1: not known. */
     int64_t window_checks_ns, reference_ns;
-    /* The time of reading a byte of the result back after a sample that a tenth of them do not
-     * exceed, since a busy machine delays many; -1: not known. */
+    /* The 10th percentile of the times of reading a byte of the result back after a sample, since a
+     * busy machine delays many; -1: not known. */
     int64_t read_back_ns;
     /* The shortest and the median iteration that was checked, until a byte of its result was read
      * back; -1: not known. */

@@ -53,7 +53,7 @@ struct message {
     const char *name;                     /* phase, samples (series), sync (point) */
     int64_t begin_ns, end_ns;             /* phase: CLOCK_MONOTONIC of this host */
     int64_t reference_ns;                 /* phase: of it, in the reference loop; -1: not told */
-    int64_t read_back_ns;                 /* phase: a tenth take no longer; -1: not told */
+    int64_t read_back_ns;                 /* phase: 10th percentile; -1: not told */
     const json_t *clocks;                 /* phase: what others say that it took; NULL: nothing */
     int64_t number;                       /* spot_check, spot_checked: from 0 */
     uint64_t secret;                      /* spot_check: what draws all that is checked */

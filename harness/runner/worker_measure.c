@@ -13,8 +13,7 @@
 #define SEND_INTERVAL_NS ((int64_t)1000000000)
 #define READ_BACKS_MAX ((size_t)65536)
 #define READ_BACKS_LEAST 3
-/* A tenth of them take no longer than what is told: a busy machine delays many, and an early return
-   all. */
+/* The 10th percentile is sent: a busy machine delays many read-backs, an early return all. */
 #define READ_BACK_OF 10
 #define REFERENCE_PART 5 /* a fifth of the measured time is spent in the reference loop */
 

@@ -197,6 +197,19 @@ class Frameworks(CliTest):
                 if precision == "bf16":
                     self.assertGreater(error, 1e-3)
 
+    def compared(self, name, precisions, *outputs):
+        """Measures, and finds these outputs compared before, in and after the window."""
+        call = self.measure(name)
+        if WHEELS and "reports f32" in call.err:
+            self.skipTest("this processor has no bf16")
+        self.assertEqual(call.status, 0, call.err)
+        self.assertEqual({row["precision"] for row in call.json()["results"]}, precisions)
+        self.assertEqual(self.assay("verify", self.db).status, 0)
+        checks = self.query("SELECT DISTINCT phase, output FROM verification")
+        for phase in ("verify_before", "spot_check", "verify_after"):
+            for output in outputs:
+                self.assertIn((phase, output), checks)
+
     def test_declared_stacks(self):
         """Against the graph's reference before, in and after the window; wrong outputs are found."""
         self.FAST = CliTest.FAST + "spot_checks: {count: 1, least: 1, time: 10ms}\n"
@@ -204,16 +217,7 @@ class Frameworks(CliTest):
             self.model = self.write("stack.yaml", text)
             for name, precisions in (("onnxruntime", {"fp32"}), ("openvino", {"fp32", "bf16"})):
                 with self.subTest(stack=stack, name=name):
-                    call = self.measure(name)
-                    if WHEELS and "reports f32" in call.err:
-                        self.skipTest("this processor has no bf16")
-                    self.assertEqual(call.status, 0, call.err)
-                    self.assertEqual({row["precision"] for row in call.json()["results"]}, precisions)
-                    self.assertEqual(self.assay("verify", self.db).status, 0)
-                    checks = self.query("SELECT DISTINCT phase, output FROM verification")
-                    for phase in ("verify_before", "spot_check", "verify_after"):
-                        for output in ("output", "output.blocks", "output.live"):
-                            self.assertIn((phase, output), checks)
+                    self.compared(name, precisions, "output", "output.blocks", "output.live")
                     for precision, error in self.query(
                             "SELECT c.precision, max(v.error) FROM verification v JOIN trial t ON t.id = v.trial JOIN"
                             " cell c ON c.id = t.cell WHERE v.output = 'output' GROUP BY 1"):
@@ -233,17 +237,9 @@ class Frameworks(CliTest):
         for measure, scenario in (("request", "single_stream"), ("prefill", "offline"), ("decode", "offline")):
             self.model = self.write("tokens.yaml", TOKENS % (scenario, measure))
             for name, precisions in (("onnxruntime", {"fp32"}), ("openvino", {"fp32", "bf16"})):
-                call = self.measure(name)
-                if WHEELS and "reports f32" in call.err:
-                    self.skipTest("this processor has no bf16")
-                self.assertEqual(call.status, 0, call.err)
-                self.assertEqual({row["precision"] for row in call.json()["results"]}, precisions)
-                self.assertEqual(self.assay("verify", self.db).status, 0)
+                self.compared(name, precisions, "tokens.greedy")
                 for facts, in self.query("SELECT facts ->> '$.framework.name' FROM trial_end"):
                     self.assertEqual(facts, name)
-                checks = self.query("SELECT DISTINCT phase, output FROM verification")
-                for phase in ("verify_before", "spot_check", "verify_after"):
-                    self.assertIn((phase, "tokens.greedy"), checks)
                 for precision, error in self.query(
                         "SELECT c.precision, max(v.error) FROM verification v JOIN trial t ON t.id = v.trial JOIN cell c"
                         " ON c.id = t.cell WHERE v.output = 'logits.last' GROUP BY 1"):

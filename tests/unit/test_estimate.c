@@ -71,26 +71,36 @@ TEST(one_trial)
     estimate_destroy(e);
 }
 
+/* Five trials, each of its own process, at 1 + step * place of a millisecond. */
+static struct estimate *of_levels(const double places[5], double step, double noise)
+{
+    int64_t x[5][N];
+    struct estimate_series series[5];
+
+    for (size_t i = 0; i < 5; i++) {
+        fill(x[i], N, 1e6 * (1 + step * places[i]), noise, 50 + i);
+        series[i] = (struct estimate_series){x[i], N, 0, 0};
+    }
+    return estimate(series, 5);
+}
+
+static const double one_by_one[] = {0, 1, 2, 3, 4};
+
 TEST(interval_lies_between_trials)
 {
     /* Processes at 1.00, 1.01 ... 1.04 with no noise to speak of, in an order that shows neither a
        trend nor likeness of neighbours: t on 4 degrees of freedom. */
     static const double places[] = {2, 0, 4, 1, 3};
-    int64_t x[5][N];
-    struct estimate_series series[5];
     struct estimate *e;
     double mean = 0, squares = 0, half;
     size_t i;
 
-    for (i = 0; i < 5; i++) {
-        fill(x[i], N, 1e6 * (1 + 0.01 * places[i]), 1e-4, 50 + i);
-        series[i] = (struct estimate_series){x[i], N, 0, 0};
+    for (i = 0; i < 5; i++)
         mean += log1p(0.01 * places[i]) / 5;
-    }
     for (i = 0; i < 5; i++)
         squares += (log1p(0.01 * (double)i) - mean) * (log1p(0.01 * (double)i) - mean);
     half = 2.7764451 * sqrt(squares / 4 / 5);
-    e = estimate(series, 5);
+    e = of_levels(places, 0.01, 1e-4);
     assert_true(fabs(log(mean_of(e)->value / 1e6) - mean) < 1e-4);
     assert_true(fabs(log(mean_of(e)->hi / mean_of(e)->value) - half) < 2e-4);
     assert_true(fabs(e->variance.process - squares / 4) < 1e-6);
@@ -108,15 +118,8 @@ TEST(interval_lies_between_trials)
 /* The same levels one after the other: the machine moved, and both ends are as true as the mean. */
 TEST(a_trend_of_trials_is_no_spread)
 {
-    int64_t x[5][N];
-    struct estimate_series series[5];
-    struct estimate *e;
+    struct estimate *e = of_levels(one_by_one, 0.01, 1e-4);
 
-    for (size_t i = 0; i < 5; i++) {
-        fill(x[i], N, 1e6 * (1 + 0.01 * (double)i), 1e-4, 50 + i);
-        series[i] = (struct estimate_series){x[i], N, 0, 0};
-    }
-    e = estimate(series, 5);
     assert_int_equal(e->verdict, ESTIMATE_UNDETERMINED);
     assert_true(mean_of(e)->lo < 1.0e6 && mean_of(e)->hi > 1.04e6);
     assert_int_equal(mean_of(e)->grade, METRIC_GRADE_C);
@@ -127,15 +130,8 @@ TEST(a_trend_of_trials_is_no_spread)
 /* So little that it is within the margin: the interval admits it, and the cell stays steady. */
 TEST(a_small_trend_of_trials_is_admitted)
 {
-    int64_t x[5][N];
-    struct estimate_series series[5];
-    struct estimate *e;
+    struct estimate *e = of_levels(one_by_one, 0.0005, 1e-5);
 
-    for (size_t i = 0; i < 5; i++) {
-        fill(x[i], N, 1e6 * (1 + 0.0005 * (double)i), 1e-5, 50 + i);
-        series[i] = (struct estimate_series){x[i], N, 0, 0};
-    }
-    e = estimate(series, 5);
     assert_int_equal(e->verdict, ESTIMATE_STEADY);
     assert_int_equal(mean_of(e)->grade, METRIC_GRADE_A);
     assert_true(mean_of(e)->lo < 1.0e6 && mean_of(e)->hi > 1.002e6);
