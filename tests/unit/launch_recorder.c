@@ -4,59 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct recorded_buffer {
-    struct buffer base;
-    uint32_t number; /* 0: not used yet */
-};
+#include "tests/support/kernels/silent_device.h"
 
 struct recorded_module {
     struct module base;
     uint32_t number;
     char *what; /* text, lanes and defines */
 };
-
-static enum status buffer_alloc(struct device *device, uint64_t bytes, enum buffer_flags flags,
-                                struct buffer **ret, struct error *err)
-{
-    struct recorded_buffer *buffer = calloc(1, sizeof(*buffer));
-
-    (void)device;
-    (void)bytes;
-    (void)flags;
-    if (!buffer)
-        return error_no_memory(err);
-    *ret = &buffer->base;
-    return STATUS_OK;
-}
-
-static void buffer_free(struct device *device, struct buffer *buffer)
-{
-    (void)device;
-    free(buffer);
-}
-
-static enum status upload(struct device *device, struct buffer *buffer, uint64_t offset,
-                          const void *source, uint64_t bytes, struct error *err)
-{
-    (void)device;
-    (void)buffer;
-    (void)offset;
-    (void)source;
-    (void)bytes;
-    (void)err;
-    return STATUS_OK;
-}
-
-static enum status download(struct device *device, struct buffer *buffer, uint64_t offset,
-                            void *target, uint64_t bytes, struct error *err)
-{
-    (void)device;
-    (void)buffer;
-    (void)offset;
-    (void)err;
-    memset(target, 0, (size_t)bytes);
-    return STATUS_OK;
-}
 
 static void module_unload(struct device *device, struct module *module)
 {
@@ -89,7 +43,7 @@ static enum status module_load(struct device *device, const struct module_source
 
 static void append_buffer(struct launch_recorder *recorder, struct buffer *base)
 {
-    struct recorded_buffer *buffer = (struct recorded_buffer *)base;
+    struct silent_buffer *buffer = (struct silent_buffer *)base;
 
     if (!buffer) {
         text_append(&recorder->lines, " null");
@@ -153,28 +107,11 @@ static enum status kernel_launch(struct device *device, const struct kernel_laun
     return STATUS_OK;
 }
 
-static enum status synchronize(struct device *device, struct error *err)
-{
-    (void)device;
-    (void)err;
-    return STATUS_OK;
-}
-
-static void close_device(struct device *device)
-{
-    (void)device;
-}
-
 static const struct device_ops recorder_ops = {
-    .buffer_alloc = buffer_alloc,
-    .buffer_free = buffer_free,
-    .upload = upload,
-    .download = download,
+    SILENT_DEVICE_OPS,
     .module_load = module_load,
     .module_unload = module_unload,
     .kernel_launch = kernel_launch,
-    .synchronize = synchronize,
-    .close = close_device,
 };
 
 void launch_recorder_init(struct launch_recorder *recorder, enum device_type type)

@@ -15,7 +15,7 @@ assay_add_test(NAME test_stack SOURCES unit/test_stack.c unit/gpt2_witness.c LIB
     LABELS unit)
 target_link_libraries(test_stack PRIVATE OpenMP::OpenMP_C)
 assay_add_test(NAME test_model_launches SOURCES unit/test_model_launches.c unit/launch_recorder.c
-    LIBS assay_workloads LABELS unit COST 25 LONG)
+    LIBS assay_test_kernels LABELS unit COST 25 LONG)
 target_compile_definitions(test_model_launches PRIVATE LAUNCHES_FOLDER="${CMAKE_CURRENT_LIST_DIR}/data")
 assay_add_test(NAME test_model_precision SOURCES unit/test_model_precision.c
     LIBS assay_workload_fixture LABELS unit COST 33 LONG)

@@ -5,6 +5,7 @@
 
 #include "harness/core/embed.h"
 #include "harness/core/text.h"
+#include "tests/support/kernels/silent_device.h"
 #include "workloads/ops/attention.h"
 #include "workloads/reference_loop.h"
 
@@ -14,56 +15,19 @@ extern const size_t kernel_texts_count;
 /* A device that accepts everything and records what it is given to compile. */
 struct listener {
     struct device base;
-    struct kernel_variants *variants; /* NULL: records nothing */
+    struct kernel_variants *variants; /* NULL: records no texts */
+    struct kernel_launches *launched; /* NULL: records no launches */
     uint32_t lanes;
+};
+
+struct heard_module {
+    struct module base;
+    struct digest source;
 };
 
 static struct listener *listener(struct device *device)
 {
     return (struct listener *)device;
-}
-
-static enum status buffer_alloc(struct device *device, uint64_t bytes, enum buffer_flags flags,
-                                struct buffer **ret, struct error *err)
-{
-    struct buffer *buffer = calloc(1, sizeof(*buffer));
-
-    (void)device;
-    (void)bytes;
-    (void)flags;
-    if (buffer == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
-    *ret = buffer;
-    return STATUS_OK;
-}
-
-static void buffer_free(struct device *device, struct buffer *buffer)
-{
-    (void)device;
-    free(buffer);
-}
-
-static enum status upload(struct device *device, struct buffer *buffer, uint64_t offset,
-                          const void *source, uint64_t bytes, struct error *err)
-{
-    (void)device;
-    (void)buffer;
-    (void)offset;
-    (void)source;
-    (void)bytes;
-    (void)err;
-    return STATUS_OK;
-}
-
-static enum status download(struct device *device, struct buffer *buffer, uint64_t offset,
-                            void *target, uint64_t bytes, struct error *err)
-{
-    (void)device;
-    (void)buffer;
-    (void)offset;
-    (void)err;
-    memset(target, 0, (size_t)bytes);
-    return STATUS_OK;
 }
 
 static struct digest identity(const struct module_source *source)
@@ -133,18 +97,19 @@ static enum status write_down(struct kernel_variants *variants, const struct mod
 static enum status module_load(struct device *device, const struct module_source *source,
                                struct module **ret, struct error *err)
 {
-    struct module *module = calloc(1, sizeof(*module));
+    struct heard_module *module = calloc(1, sizeof(*module));
     enum status status = STATUS_OK;
 
     if (module == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
+    module->source = identity(source);
     if (listener(device)->variants != NULL)
         status = write_down(listener(device)->variants, source, err);
     if (status != STATUS_OK) {
         free(module);
         return status;
     }
-    *ret = module;
+    *ret = &module->base;
     return STATUS_OK;
 }
 
@@ -166,16 +131,25 @@ static enum status module_describe(struct device *device, const struct module *m
 static enum status kernel_launch(struct device *device, const struct kernel_launch *launch,
                                  struct error *err)
 {
-    (void)device;
-    (void)launch;
-    (void)err;
-    return STATUS_OK;
-}
+    struct kernel_launches *launched = listener(device)->launched;
+    const struct digest source = ((struct heard_module *)launch->module)->source;
+    struct digest_state state;
+    struct digest mine, *grown;
 
-static enum status synchronize(struct device *device, struct error *err)
-{
-    (void)device;
-    (void)err;
+    if (launched == NULL)
+        return STATUS_OK;
+    digest_init(&state);
+    digest_update(&state, &source, sizeof(source));
+    digest_update(&state, launch->kernel, strlen(launch->kernel));
+    mine = digest_final(&state);
+    for (size_t i = 0; i < launched->count; i++)
+        if (digest_equal(&launched->items[i], &mine))
+            return STATUS_OK;
+    grown = realloc(launched->items, (launched->count + 1) * sizeof(*grown));
+    if (grown == NULL)
+        return error_no_memory(err);
+    launched->items = grown;
+    launched->items[launched->count++] = mine;
     return STATUS_OK;
 }
 
@@ -224,24 +198,14 @@ static size_t lane_candidates(struct device *device, uint32_t *ret, size_t capac
     return capacity > 0;
 }
 
-static void close_device(struct device *device)
-{
-    (void)device;
-}
-
 static const struct device_ops listener_ops = {
-    .buffer_alloc = buffer_alloc,
-    .buffer_free = buffer_free,
-    .upload = upload,
-    .download = download,
+    SILENT_DEVICE_OPS,
     .module_load = module_load,
     .module_unload = module_unload,
     .module_describe = module_describe,
     .kernel_launch = kernel_launch,
-    .synchronize = synchronize,
     .operations = operations,
     .lane_candidates = lane_candidates,
-    .close = close_device,
 };
 
 static struct listener make_listener(uint32_t lanes, struct kernel_variants *variants)
@@ -373,4 +337,26 @@ enum status kernel_variants_choices(const struct small_case *item, uint32_t lane
                                     struct error *err)
 {
     return listen(item, NULL, lanes, ret, err);
+}
+
+enum status kernel_launches_add(struct kernel_launches *launched, const struct small_case *item,
+                                uint32_t lanes, struct error *err)
+{
+    struct workload_case work = small_case_work(item);
+    struct listener device = make_listener(lanes, NULL);
+    struct workload_instance *instance = NULL;
+    enum status status;
+
+    device.launched = launched;
+    status = workload_instance_create(&work, &device.base, &instance, err);
+    if (status == STATUS_OK)
+        status = item->workload->kind->iterate(instance, err);
+    workload_instance_destroy(instance);
+    return status;
+}
+
+void kernel_launches_finish(struct kernel_launches *launched)
+{
+    free(launched->items);
+    *launched = (struct kernel_launches){0};
 }

@@ -39,4 +39,19 @@ void kernel_variants_finish(struct kernel_variants *variants);
 enum status kernel_variants_choices(const struct small_case *item, uint32_t lanes, json_t **ret,
                                     struct error *err);
 
+/* Kernels that cases launch: pairs of a text with its defines and group size, and a kernel's name.
+ */
+struct kernel_launches {
+    struct digest *items;
+    size_t count;
+};
+
+/*
+ * Adds what this case launches until the end of its first iteration; `count` grows where one of
+ * them is new. UNSUPPORTED as the kind's init.
+ */
+enum status kernel_launches_add(struct kernel_launches *launched, const struct small_case *item,
+                                uint32_t lanes, struct error *err);
+void kernel_launches_finish(struct kernel_launches *launched);
+
 #endif

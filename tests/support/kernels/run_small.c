@@ -1,12 +1,13 @@
 /*
  * Every small case on one device, verified before and after an iteration, for several group sizes:
- *     kernels_small DEVICE LANES...
+ *     kernels_small [--each-kernel-once] DEVICE LANES...
  * With the first group size all of them; with the others each workload's first precision an
  * implementation, since the precisions differ in how a value is read and written, not in where; all
- * of them with ASSAY_TEST_ALL_VARIANTS set. Each must report its measured errors, and our own text
- * must do every precision that is declared but tf32. Meant for an interpreter (Oclgrind). What the
- * workload would choose by measurement is chosen on a device that only records, since times mean
- * nothing here.
+ * of them with ASSAY_TEST_ALL_VARIANTS set. --each-kernel-once leaves out a case of ours whose
+ * kernels, with their defines, have all been launched by earlier ones with this group size. Each
+ * must report its measured errors, and our own text must do every precision that is declared but
+ * tf32. Meant for an interpreter (Oclgrind). What the workload would choose by measurement is
+ * chosen on a device that only records, since times mean nothing here.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@
 #include "tests/support/kernels/kernel_variants.h"
 
 struct tally {
-    size_t ran, refused, failed, checks;
+    size_t ran, known, refused, failed, checks;
     bool against_fp32; /* a loss was compared with fp32's at the same step */
 };
 
@@ -90,8 +91,20 @@ static bool is_first_precision(const struct small_cases *cases, size_t index)
     return true;
 }
 
+/* Whether earlier cases have launched all that this one launches. */
+static bool is_launched(struct kernel_launches *launched, const struct small_case *item,
+                        uint32_t lanes)
+{
+    const size_t before = launched->count;
+    struct error ignored = ERROR_INIT;
+
+    return kernel_launches_add(launched, item, lanes, &ignored) == STATUS_OK &&
+           launched->count == before && item->implementation == IMPLEMENTATION_PORTABLE;
+}
+
+/* `launched` is NULL where every case is run. */
 static void run_all(const struct small_cases *cases, struct device *device, uint32_t lanes,
-                    bool every_precision, struct tally *tally)
+                    bool every_precision, struct kernel_launches *launched, struct tally *tally)
 {
     for (size_t i = 0; i < cases->count; i++) {
         const struct small_case *item = &cases->items[i];
@@ -100,6 +113,10 @@ static void run_all(const struct small_cases *cases, struct device *device, uint
 
         if (!every_precision && !is_first_precision(cases, i))
             continue;
+        if (launched != NULL && is_launched(launched, item, lanes)) {
+            tally->known++;
+            continue;
+        }
         tally->against_fp32 = false;
         status = run_case(item, device, lanes, tally, &err);
         tally->ran += status == STATUS_OK;
@@ -123,11 +140,16 @@ int main(int argc, char **argv)
     struct backend *backend = NULL;
     struct device *device = NULL;
     struct tally tally = {0};
+    struct kernel_launches launched = {0};
+    const bool all = getenv("ASSAY_TEST_ALL_VARIANTS") != NULL;
+    const bool once = argc > 1 && strcmp(argv[1], "--each-kernel-once") == 0;
     uint32_t index = 0;
     enum status status;
 
+    argv += once;
+    argc -= once;
     if (argc < 3) {
-        fprintf(stderr, "usage: %s DEVICE LANES...\n", argv[0]);
+        fprintf(stderr, "usage: kernels_small [--each-kernel-once] DEVICE LANES...\n");
         return 2;
     }
     status = small_cases_init(&cases, &err);
@@ -146,14 +168,16 @@ int main(int argc, char **argv)
         if (!text_parse_u64(argv[i], &lanes) || lanes == 0 || lanes > 1024)
             status = error_set(&err, STATUS_INVALID, "%s lanes", argv[i]);
         else
-            run_all(&cases, device, (uint32_t)lanes,
-                    i == 2 || getenv("ASSAY_TEST_ALL_VARIANTS") != NULL, &tally);
+            run_all(&cases, device, (uint32_t)lanes, i == 2 || all, once && !all ? &launched : NULL,
+                    &tally);
     }
     if (status == STATUS_OK)
-        printf("on %s: %zu ran, %zu refused, %zu failed, %zu checks\n", device->info.name,
-               tally.ran, tally.refused, tally.failed, tally.checks);
+        printf("on %s: %zu ran, %zu launch nothing new, %zu refused, %zu failed, %zu checks\n",
+               device->info.name, tally.ran, tally.known, tally.refused, tally.failed,
+               tally.checks);
     else
-        fprintf(stderr, "%s: %s\n", argv[0], err.message);
+        fprintf(stderr, "kernels_small: %s\n", err.message);
+    kernel_launches_finish(&launched);
     device_close(device);
     small_cases_finish(&cases);
     return status != STATUS_OK || tally.failed > 0 || tally.ran == 0;
