@@ -349,9 +349,7 @@ command_test() {
     run_tests "$preset"
 }
 
-# A test of the command line may expect that a process fails, and a worker's end is only a trial's: what
-# a sanitizer finds in any of them is a file in this folder (log_path in CMakePresets.json). Unit tests
-# let processes crash, and judge themselves.
+# What a sanitizer finds in a process of the command line is a file in found (tests/cli/CMakeLists.txt).
 command_sanitize() {
     local reports=$here/build/asan/found status=0
     install_packages test
@@ -359,11 +357,9 @@ command_sanitize() {
     build asan
     provide_cache
     mkdir -p "$reports"
-    say "testing under AddressSanitizer and UndefinedBehaviorSanitizer"
-    run_tests asan -L '^(unit|conformance|fuzz)$' -LE '^long$' || status=$?
     rm -f -- "$reports"/*
-    say "testing the command line under both"
-    run_tests asan -L '^sanitized$' || status=$?
+    say "testing under AddressSanitizer and UndefinedBehaviorSanitizer"
+    run_tests asan -L '^(unit|conformance|fuzz|sanitized)$' -LE '^long$' || status=$?
     if [[ -n $(ls -A "$reports") ]]; then
         head -n 40 "$reports"/* >&2
         die "a sanitizer found what stands above; the whole is in $reports"
