@@ -1,6 +1,7 @@
 #include "tests/support/gpu_shim/core.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 size_t core_type_bytes(enum core_type type)
@@ -151,6 +152,18 @@ static double element(const struct core_matrix *matrix, uint64_t z, uint64_t row
     return core_load(matrix->type, matrix->data, z * matrix->batch_stride + at);
 }
 
+/* Columns of op(M) one after the other; NULL without memory. */
+static double *decoded(const struct core_matrix *matrix, uint64_t z, uint64_t rows,
+                       uint64_t columns)
+{
+    double *values = malloc((size_t)(rows * columns) * sizeof(*values));
+
+    for (uint64_t column = 0; column < columns && values != NULL; column++)
+        for (uint64_t row = 0; row < rows; row++)
+            values[row + column * rows] = element(matrix, z, row, column);
+    return values;
+}
+
 /* Offset of the end of a matrix's last element, in bytes. */
 static bool inside(const struct core_gemm *gemm, const struct core_matrix *matrix, uint64_t rows,
                    uint64_t columns)
@@ -164,10 +177,48 @@ static bool inside(const struct core_gemm *gemm, const struct core_matrix *matri
            core_bytes_at(matrix->data) >= extent * core_type_bytes(matrix->type);
 }
 
+static bool store_column(const struct core_gemm *gemm, uint64_t z, uint64_t column,
+                         const double *sums)
+{
+    for (uint64_t i = 0; i < gemm->m; i++) {
+        double sum = sums[i] * gemm->alpha;
+
+        if (gemm->bias != NULL)
+            sum += core_load(gemm->bias_type, gemm->bias, i);
+        if (gemm->beta != 0.0)
+            sum += gemm->beta * element(&gemm->c, z, i, column);
+        if (gemm->d.type != CORE_F64 && gemm->d.type != CORE_I32)
+            sum = (double)(float)sum;
+        if (!core_store(gemm->d.type, (void *)gemm->d.data,
+                        z * gemm->d.batch_stride + i + column * gemm->d.stride, sum))
+            return false;
+    }
+    return true;
+}
+
+/* Each sum goes over k in order. */
+static bool multiply(const struct core_gemm *gemm, uint64_t z)
+{
+    double *a = decoded(&gemm->a, z, gemm->m, gemm->k);
+    double *b = decoded(&gemm->b, z, gemm->k, gemm->n);
+    double *sums = malloc((size_t)gemm->m * sizeof(*sums));
+    bool stored = a != NULL && b != NULL && sums != NULL;
+
+    for (uint64_t j = 0; j < gemm->n && stored; j++) {
+        memset(sums, 0, (size_t)gemm->m * sizeof(*sums));
+        for (uint64_t p = 0; p < gemm->k; p++)
+            for (uint64_t i = 0; i < gemm->m; i++)
+                sums[i] += a[i + p * gemm->m] * b[p + j * gemm->k];
+        stored = store_column(gemm, z, j, sums);
+    }
+    free(a);
+    free(b);
+    free(sums);
+    return stored;
+}
+
 enum core_result core_gemm_run(const struct core_gemm *gemm)
 {
-    const bool wide = gemm->d.type == CORE_F64;
-
     if (!inside(gemm, &gemm->a, gemm->m, gemm->k) || !inside(gemm, &gemm->b, gemm->k, gemm->n) ||
         !inside(gemm, &gemm->d, gemm->m, gemm->n) ||
         (gemm->beta != 0.0 && !inside(gemm, &gemm->c, gemm->m, gemm->n)) ||
@@ -177,22 +228,7 @@ enum core_result core_gemm_run(const struct core_gemm *gemm)
     if (core_synchronize() != CORE_OK)
         return CORE_FAILED;
     for (uint64_t z = 0; z < gemm->batch; z++)
-        for (uint64_t j = 0; j < gemm->n; j++)
-            for (uint64_t i = 0; i < gemm->m; i++) {
-                double sum = 0.0;
-
-                for (uint64_t p = 0; p < gemm->k; p++)
-                    sum += element(&gemm->a, z, i, p) * element(&gemm->b, z, p, j);
-                sum *= gemm->alpha;
-                if (gemm->bias != NULL)
-                    sum += core_load(gemm->bias_type, gemm->bias, i);
-                if (gemm->beta != 0.0)
-                    sum += gemm->beta * element(&gemm->c, z, i, j);
-                if (!wide && gemm->d.type != CORE_I32)
-                    sum = (double)(float)sum;
-                if (!core_store(gemm->d.type, (void *)gemm->d.data,
-                                z * gemm->d.batch_stride + i + j * gemm->d.stride, sum))
-                    return CORE_INVALID;
-            }
+        if (!multiply(gemm, z))
+            return CORE_INVALID;
     return CORE_OK;
 }
