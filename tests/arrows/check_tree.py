@@ -44,8 +44,8 @@ ARROWS = {
 FOLDERS = {
     "workloads": {
         "data": [], "check": ["data"], "ops": ["data", "check"], "onnx": ["data", "check"],
-        "graph": ["check"],
-        "models": ["data", "check", "ops", "onnx", "graph"],
+        "graph": ["check"], "session": ["graph", "ops"],
+        "models": ["data", "check", "ops", "onnx", "graph", "session"],
         "gemm": ["data", "check", "ops", "onnx"],
         "convolution": ["data", "check", "ops", "onnx", "gemm"],
         "memory_bound": ["data", "check"], "synthetic": ["check"], "endpoint": [],

@@ -37,9 +37,13 @@ static enum status backward(struct graph *graph, struct graph_node node, struct 
     const uint32_t input[] = {up, node.in[1]}, weight[] = {up, node.in[0]};
     const struct graph_attributes turned = {.transposed = !node.attributes.transposed};
 
-    TRY(graph_add_gradient(graph, &graph_op_linear, turned, input, 2, &node.in[0], err));
-    TRY(graph_add_gradient(graph, &graph_op_weight_gradient, node.attributes, weight, 2,
-                           &node.in[1], err));
+    /* The order is nothing to the values; GPT-2's launches have it from before there was a graph.
+     */
+    for (int i = 0; i < 2; i++)
+        TRY((i == 0) == node.attributes.transposed
+                ? graph_add_gradient(graph, &graph_op_weight_gradient, node.attributes, weight, 2,
+                                     &node.in[1], err)
+                : graph_add_gradient(graph, &graph_op_linear, turned, input, 2, &node.in[0], err));
     if (node.in_count < 3)
         return STATUS_OK;
     return graph_add_gradient(graph, &graph_op_column_sum, node.attributes, &up, 1, &node.in[2],

@@ -4,13 +4,12 @@
 
 #include "harness/core/cleanup.h"
 #include "harness/core/text.h"
-#include "workloads/models/gpt2_int8.h"
+#include "workloads/models/gpt2_passes.h"
 #include "workloads/storage.h"
 
 #define ZERO_CHUNK ((uint64_t)1 << 24)
 
 #define STATISTICS_ALIGNMENT 4 /* elements: libraries want arrays at multiples of 16 bytes */
-#define LOGITS_ALIGNMENT 64    /* elements */
 
 enum status gpt2_device_fuse(struct gpt2_device_plan *plan, struct ops *ops, struct error *err)
 {
@@ -36,22 +35,6 @@ uint64_t gpt2_statistics_length(const struct gpt2_device_plan *plan)
     return (count + STATISTICS_ALIGNMENT - 1) / STATISTICS_ALIGNMENT * STATISTICS_ALIGNMENT;
 }
 
-uint64_t gpt2_logits_stride(const struct gpt2_device_plan *plan)
-{
-    const uint64_t count = plan->shape.vocabulary;
-
-    return plan->dense_logits
-               ? count
-               : (count + LOGITS_ALIGNMENT - 1) / LOGITS_ALIGNMENT * LOGITS_ALIGNMENT;
-}
-
-uint64_t gpt2_logits_columns(const struct gpt2_device_plan *plan)
-{
-    const uint64_t stride = gpt2_logits_stride(plan), vocabulary = plan->shape.vocabulary;
-
-    return plan->quantised || stride - vocabulary > plan->shape.context ? vocabulary : stride;
-}
-
 uint64_t gpt2_token_stride(const struct gpt2_device_plan *plan)
 {
     return plan->page * plan->pages + 1;
@@ -62,7 +45,13 @@ static uint64_t saturated(unsigned __int128 bytes)
     return bytes > UINT64_MAX ? UINT64_MAX : (uint64_t)bytes;
 }
 
-uint64_t gpt2_device_bytes(const struct gpt2_device_plan *plan, uint64_t ret[GPT2_BUFFERS])
+/* Elements of a buffer, 0 where the plan has none, and what they are. */
+struct room {
+    enum dtype type;
+    unsigned __int128 elements;
+};
+
+static void find_rooms(const struct gpt2_device_plan *plan, struct room ret[GPT2_BUFFERS])
 {
     const struct gpt2_shape *s = &plan->shape;
     const unsigned __int128 rows = (unsigned __int128)plan->sequences * plan->length;
@@ -81,48 +70,58 @@ uint64_t gpt2_device_bytes(const struct gpt2_device_plan *plan, uint64_t ret[GPT
     const unsigned __int128 cached = plan->page ? 1 : 0;
     const uint64_t input = s->mlp_width > s->width ? s->mlp_width : s->width;
     const uint64_t train = plan->training ? 1 : 0, scaled = plan->scale > 0.0 ? 1 : 0;
-    const unsigned __int128 elements[GPT2_BUFFERS] = {
-        [GPT2_PARAMETERS] = array - quantised * gpt2_int8_left_out(s),
-        [GPT2_MASTER] = plan->storage == DTYPE_F32 ? 0 : train * array,
-        [GPT2_GRADIENTS] = train * array,
-        [GPT2_MOMENT1] = train * array,
-        [GPT2_MOMENT2] = train * array,
-        [GPT2_TOKENS] = plan->page ? plan->slots * gpt2_token_stride(plan) : OP_TOKENS_LENGTH(rows),
-        [GPT2_STEP] = cached * (3 * rows + plan->slots * (2 + plan->pages)),
-        [GPT2_CACHE] = cached * s->layers * plan->blocks * plan->page * 2 * s->width,
-        [GPT2_RESIDUAL] = halves * rows * s->width,
-        [GPT2_NORM] = kept * halves * rows * s->width,
-        [GPT2_MEAN] = kept * halves * rows,
-        [GPT2_RSTD] = kept * halves * rows,
-        [GPT2_QKV] = layers * rows * 3 * s->width,
-        [GPT2_SCORES] = layers * scores,
-        [GPT2_STATISTICS] = train * layers * statistics,
-        [GPT2_VALUES] = layers * rows * s->width,
-        [GPT2_FC] = kept * layers * rows * s->mlp_width,
-        [GPT2_GELU] = kept * layers * rows * s->mlp_width,
-        [GPT2_LOGITS] = sums,
-        [GPT2_WEIGHTS8] = quantised * gpt2_int8_length(s),
-        [GPT2_WEIGHT_SCALES] = quantised * gpt2_int8_scale_count(s),
-        [GPT2_INPUT8] = quantised * rows * input,
-        [GPT2_TOTAL] = train * rows,
-        [GPT2_ROW_LOSS] = train * rows,
-        [GPT2_LOSSES] = train * GPT2_LOSS_SLOTS,
-        [GPT2_SCALING] = scaled * sizeof(struct op_scaling_state) / sizeof(float),
-        [GPT2_SCALING_PARTIALS] = scaled * OP_SCALING_PARTIALS,
-        [GPT2_D_RESIDUAL] = train * rows * s->width,
-        [GPT2_D_NARROW] = train * rows * s->width,
-        [GPT2_D_QKV] = train * rows * 3 * s->width,
-        [GPT2_D_SCORES] = train * scores,
-        [GPT2_D_FC] = train * rows * s->mlp_width,
+    const enum dtype type = plan->storage, f32 = DTYPE_F32;
+    const struct room rooms[GPT2_BUFFERS] = {
+        [GPT2_PARAMETERS] = {type, array - quantised * gpt2_int8_left_out(s)},
+        [GPT2_MASTER] = {f32, plan->storage == DTYPE_F32 ? 0 : train * array},
+        [GPT2_GRADIENTS] = {type, train * array},
+        [GPT2_MOMENT1] = {f32, train * array},
+        [GPT2_MOMENT2] = {f32, train * array},
+        [GPT2_TOKENS] = {DTYPE_I32, plan->page ? plan->slots * gpt2_token_stride(plan)
+                                               : OP_TOKENS_LENGTH(rows)},
+        [GPT2_STEP] = {DTYPE_I32, cached * (3 * rows + plan->slots * (2 + plan->pages))},
+        [GPT2_CACHE] = {type, cached * s->layers * plan->blocks * plan->page * 2 * s->width},
+        [GPT2_RESIDUAL] = {type, halves * rows * s->width},
+        [GPT2_NORM] = {type, kept * halves * rows * s->width},
+        [GPT2_MEAN] = {f32, kept * halves * rows},
+        [GPT2_RSTD] = {f32, kept * halves * rows},
+        [GPT2_QKV] = {type, layers * rows * 3 * s->width},
+        [GPT2_SCORES] = {type, layers * scores},
+        [GPT2_STATISTICS] = {f32, train * layers * statistics},
+        [GPT2_VALUES] = {type, layers * rows * s->width},
+        [GPT2_FC] = {type, kept * layers * rows * s->mlp_width},
+        [GPT2_GELU] = {type, kept * layers * rows * s->mlp_width},
+        [GPT2_LOGITS] = {quantised || plan->bare ? f32 : type, sums},
+        [GPT2_WEIGHTS8] = {DTYPE_I8, quantised * gpt2_int8_length(s)},
+        [GPT2_WEIGHT_SCALES] = {f32, quantised * gpt2_int8_scale_count(s)},
+        [GPT2_INPUT8] = {DTYPE_I8, quantised * rows * input},
+        [GPT2_TOTAL] = {f32, train * rows},
+        [GPT2_ROW_LOSS] = {f32, train * rows},
+        [GPT2_LOSSES] = {f32, train * GPT2_LOSS_SLOTS},
+        [GPT2_SCALING] = {f32, scaled * sizeof(struct op_scaling_state) / sizeof(float)},
+        [GPT2_SCALING_PARTIALS] = {f32, scaled * OP_SCALING_PARTIALS},
+        [GPT2_D_RESIDUAL] = {type, train * rows * s->width},
+        [GPT2_D_NARROW] = {type, train * rows * s->width},
+        [GPT2_D_QKV] = {type, train * rows * 3 * s->width},
+        [GPT2_D_SCORES] = {type, train * scores},
+        [GPT2_D_FC] = {type, train * rows * s->mlp_width},
     };
-    unsigned __int128 sum = 0;
 
     for (size_t i = 0; i < GPT2_BUFFERS; i++) {
-        const bool kept_bare = i == GPT2_TOKENS || i == GPT2_LOGITS || i == GPT2_CACHE;
-        const unsigned __int128 bytes =
-            plan->bare && !kept_bare
-                ? 0
-                : elements[i] * (dtype_bits(gpt2_device_type(plan, (enum gpt2_buffer)i)) / 8);
+        ret[i] = rooms[i];
+        if (plan->bare && i != GPT2_TOKENS && i != GPT2_LOGITS && i != GPT2_CACHE)
+            ret[i].elements = 0;
+    }
+}
+
+uint64_t gpt2_device_bytes(const struct gpt2_device_plan *plan, uint64_t ret[GPT2_BUFFERS])
+{
+    struct room rooms[GPT2_BUFFERS];
+    unsigned __int128 sum = 0;
+
+    find_rooms(plan, rooms);
+    for (size_t i = 0; i < GPT2_BUFFERS; i++) {
+        const unsigned __int128 bytes = rooms[i].elements * (dtype_bits(rooms[i].type) / 8);
 
         sum += bytes;
         if (ret)
@@ -133,31 +132,10 @@ uint64_t gpt2_device_bytes(const struct gpt2_device_plan *plan, uint64_t ret[GPT
 
 enum dtype gpt2_device_type(const struct gpt2_device_plan *plan, enum gpt2_buffer buffer)
 {
-    switch (buffer) {
-    case GPT2_TOKENS:
-    case GPT2_STEP:
-        return DTYPE_I32;
-    case GPT2_WEIGHTS8:
-    case GPT2_INPUT8:
-        return DTYPE_I8;
-    case GPT2_LOGITS:
-        return plan->quantised || plan->bare ? DTYPE_F32 : plan->storage;
-    case GPT2_WEIGHT_SCALES:
-    case GPT2_MASTER:
-    case GPT2_MOMENT1:
-    case GPT2_MOMENT2:
-    case GPT2_MEAN:
-    case GPT2_RSTD:
-    case GPT2_STATISTICS:
-    case GPT2_TOTAL:
-    case GPT2_ROW_LOSS:
-    case GPT2_LOSSES:
-    case GPT2_SCALING:
-    case GPT2_SCALING_PARTIALS:
-        return DTYPE_F32;
-    default:
-        return plan->storage;
-    }
+    struct room rooms[GPT2_BUFFERS];
+
+    find_rooms(plan, rooms);
+    return rooms[buffer].type;
 }
 
 /* Says what does not fit before the device has to. */
@@ -272,6 +250,7 @@ enum status gpt2_device_create(const struct gpt2_device_plan *plan, struct ops *
     for (size_t i = 0; i < GPT2_BUFFERS; i++)
         if (bytes[i])
             TRY(device_buffer_alloc(device, bytes[i], BUFFER_READ_WRITE, &model->buffers[i], err));
+    TRY(gpt2_take_graph(model, err));
     if (!mine.bare)
         TRY(fill(model, seed, err));
     *ret = model;
@@ -285,6 +264,8 @@ void gpt2_device_destroy(struct gpt2_device *model)
         return;
     for (size_t i = 0; i < GPT2_BUFFERS; i++)
         device_buffer_free(model->buffers[i]);
+    session_finish(&model->session);
+    gpt2_graph_finish(&model->graph);
     free(model);
 }
 

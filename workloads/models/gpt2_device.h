@@ -13,8 +13,8 @@
 #define ASSAY_WORKLOADS_MODELS_GPT2_DEVICE_H
 
 #include "workloads/models/adamw.h"
-#include "workloads/models/gpt2.h"
-#include "workloads/ops/ops.h"
+#include "workloads/models/gpt2_graph.h"
+#include "workloads/session/session.h"
 
 enum gpt2_buffer {
     GPT2_PARAMETERS, /* laid out as gpt2.h says, as are the next four */
@@ -102,19 +102,6 @@ struct gpt2_device_plan {
     bool padded;
 };
 
-/* Sees the input of each GEMM with a weight, `count` elements; may wait for the device. */
-typedef enum status gpt2_observe_fn(void *observer, uint64_t site, struct operand x, uint64_t count,
-                                    struct error *err);
-
-/*
- * Called where what `buffer` holds has been read for the last time and will be written in full
- * before it is read again by another part of the same pass, of the backward pass when training; may
- * write to it, and wait for the device.
- */
-struct gpt2_device;
-typedef enum status gpt2_retire_fn(struct gpt2_device *model, enum gpt2_buffer buffer,
-                                   struct error *err);
-
 /* The tokens of a sequence lie so far apart in GPT2_TOKENS: its positions, and one more. */
 uint64_t gpt2_token_stride(const struct gpt2_device_plan *plan);
 
@@ -160,9 +147,9 @@ struct gpt2_device {
     const struct gpt2_part *parts; /* its parts */
     uint64_t part_count;
     uint64_t outputs; /* rows of the step's logits: those of its outputs, or more when padded */
-    gpt2_observe_fn *observe; /* set by the caller; NULL: none */
-    gpt2_retire_fn *retire;   /* likewise */
-    void *observer;           /* theirs */
+    struct gpt2_graph graph;
+    const struct lowering *lowerings[3]; /* the model's own */
+    struct session session;              /* `observe` and `observer` are the caller's to set */
 };
 
 /*

@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "workloads/graph/operators.h"
 #include "workloads/models/gpt2_passes.h"
 
 static void fill(const struct gpt2_device *model, const int32_t *blocks, int32_t *table)
@@ -83,35 +84,56 @@ enum status gpt2_device_set_step(struct gpt2_device *model, const struct gpt2_pa
     return status;
 }
 
-enum status gpt2_step_attention(struct gpt2_device *model, uint64_t layer, struct error *err)
+static enum status embedding(struct session *session, const struct graph_node *node,
+                             struct error *err)
 {
+    const struct gpt2_device *model = session->model;
+
+    return op_step_embedding(session->ops, &model->step, session_at(session, node->in[1]),
+                             session_at(session, node->in[2]), session_at(session, node->out[0]),
+                             model->plan.shape.width, err);
+}
+
+/* Over the cache, with the keys and values of the rows put there. */
+static enum status attention(struct session *session, const struct graph_node *node,
+                             struct error *err)
+{
+    const struct gpt2_device *model = session->model;
     const struct gpt2_device_plan *plan = &model->plan;
     const uint64_t d = plan->shape.width, positions = plan->blocks * plan->page;
+    const uint64_t layer = (uint64_t)(node - session->graph->nodes) / GPT2_LAYER_NODES;
     struct op_step_attention op = {
         .heads = plan->shape.heads,
         .size = d / plan->shape.heads,
-        .qkv = gpt2_at(model, GPT2_QKV, 0),
-        .cache = gpt2_at(model, GPT2_CACHE, layer * positions * 2 * d),
-        .values = gpt2_at(model, GPT2_VALUES, 0),
+        .qkv = session_at(session, node->in[0]),
+        .cache = {model->buffers[GPT2_CACHE], layer * positions * 2 * d},
+        .values = session_at(session, node->out[0]),
     };
-    enum status status = op_step_keep(model->ops, &model->step, op.qkv, op.cache, d, err);
 
-    while (op.sequence < model->part_count && status == STATUS_OK) {
+    TRY(op_step_keep(session->ops, &model->step, op.qkv, op.cache, d, err));
+    while (op.sequence < model->part_count) {
         op.length = model->parts[op.sequence].count;
         op.sequences = 1;
         while (op.sequence + op.sequences < model->part_count &&
                model->parts[op.sequence + op.sequences].count == op.length)
             op.sequences++;
-        status = op_step_attend(model->ops, &model->step, &op, err);
+        TRY(op_step_attend(session->ops, &model->step, &op, err));
         op.row += op.sequences * op.length;
         op.sequence += op.sequences;
     }
-    return status;
+    return STATUS_OK;
 }
+
+const struct lowering gpt2_step_lowerings[] = {
+    {&graph_op_attention, NULL, attention},
+    {&graph_op_embedding, NULL, embedding},
+    {0},
+};
 
 enum status gpt2_step_outputs(struct gpt2_device *model, struct error *err)
 {
-    const struct operand x = gpt2_at(model, GPT2_RESIDUAL, 0), y = gpt2_at(model, GPT2_VALUES, 0);
+    const struct operand x = {model->buffers[GPT2_RESIDUAL], 0};
+    const struct operand y = {model->buffers[GPT2_VALUES], 0};
     const uint64_t d = model->plan.shape.width;
 
     /* Old and new rows may be the same memory, so they go by another array. */

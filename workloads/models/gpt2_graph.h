@@ -5,6 +5,10 @@
 #include "workloads/graph/graph.h"
 #include "workloads/models/gpt2.h"
 
+/* The embedding, as many nodes for each layer, the final norm and the head, then the loss. */
+#define GPT2_LAYER_NODES 10
+#define GPT2_HEAD_NODES 2
+
 /* Its first values are the parameters, in the order of gpt2_tensor_at. */
 struct gpt2_graph {
     struct graph *graph;

@@ -158,16 +158,16 @@ float gpt2_int8_percentile(const float *values, uint64_t count, double percentil
 }
 
 struct observer {
-    struct gpt2_int8_input *inputs;
+    struct gpt2_int8_input *inputs; /* one a site */
+    uint64_t sites, calls;          /* sites come in their order */
     double percentile;
     float *values;
 };
 
-static enum status observe(void *context, uint64_t site, struct operand x, uint64_t count,
-                           struct error *err)
+static enum status observe(void *context, struct operand x, uint64_t count, struct error *err)
 {
     struct observer *observer = context;
-    struct gpt2_int8_input *input = &observer->inputs[site];
+    struct gpt2_int8_input *input = &observer->inputs[observer->calls++ % observer->sites];
     float *values = observer->values;
     double squares = 0.0;
     float found;
@@ -221,8 +221,8 @@ static enum status calibrate(const struct gpt2_calibration *calibration, struct 
         return error_no_memory(err);
     observer->values = values;
     TRY(gpt2_device_create(&plan, ops, device, seed, &model, err));
-    model->observe = observe;
-    model->observer = observer;
+    model->session.observe = observe;
+    model->session.observer = observer;
     return run(calibration, model, indices, err);
 }
 
@@ -231,7 +231,9 @@ enum status gpt2_int8_calibrate(const struct gpt2_calibration *calibration, stru
                                 struct gpt2_int8_input *ret, struct error *err)
 {
     struct workload_case fp32 = *work;
-    struct observer observer = {.inputs = ret, .percentile = calibration->percentile};
+    struct observer observer = {.inputs = ret,
+                                .sites = gpt2_int8_sites(calibration->shape),
+                                .percentile = calibration->percentile};
     CLEANUP(ops_drop) struct ops *ops = NULL;
 
     memset(ret, 0, gpt2_int8_sites(calibration->shape) * sizeof(*ret));

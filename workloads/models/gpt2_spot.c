@@ -9,8 +9,6 @@
 #include "workloads/storage.h"
 
 #define PREFIX_MIN 2
-#define SPAN 256 /* elements */
-#define PLACES 2 /* of each part */
 #define NORM_ROWS 4
 
 uint64_t gpt2_spot_prefix(const struct gpt2_shape *shape, uint64_t length)
@@ -28,117 +26,19 @@ enum status gpt2_poison(const struct gpt2_device *model, enum gpt2_buffer buffer
                           count, err);
 }
 
-/* Parts of (rows, columns) elements, rows `stride` and parts `distance` elements apart. */
-struct layout {
-    uint64_t parts, distance, rows, columns, stride;
-};
-
-/* How often a buffer has rows, and how long they are; of training, what each layer keeps. */
-enum parts { NONE, ONE, LAYERS, HALVES };
-enum columns { UNIT, WIDTH, THREE_WIDTHS, MLP };
-static const struct {
-    enum parts parts;
-    enum columns columns;
-} activations[GPT2_BUFFERS] = {
-    [GPT2_RESIDUAL] = {HALVES, WIDTH},
-    [GPT2_NORM] = {HALVES, WIDTH},
-    [GPT2_MEAN] = {HALVES, UNIT},
-    [GPT2_RSTD] = {HALVES, UNIT},
-    [GPT2_QKV] = {LAYERS, THREE_WIDTHS},
-    [GPT2_VALUES] = {LAYERS, WIDTH},
-    [GPT2_FC] = {LAYERS, MLP},
-    [GPT2_GELU] = {LAYERS, MLP},
-    [GPT2_INPUT8] = {ONE, WIDTH},
-    [GPT2_TOTAL] = {ONE, UNIT},
-    [GPT2_ROW_LOSS] = {ONE, UNIT},
-    [GPT2_D_RESIDUAL] = {ONE, WIDTH},
-    [GPT2_D_NARROW] = {ONE, WIDTH},
-    [GPT2_D_QKV] = {ONE, THREE_WIDTHS},
-    [GPT2_D_FC] = {ONE, MLP},
-};
-
-static struct layout layout_of(const struct gpt2_device *model, enum gpt2_buffer buffer)
-{
-    const struct gpt2_device_plan *plan = &model->plan;
-    const struct gpt2_shape *shape = &plan->shape;
-    const uint64_t rows = plan->page ? model->step.rows : plan->sequences * plan->length;
-    const uint64_t layers = plan->training ? shape->layers : 1;
-    const uint64_t halves = plan->training ? 2 * shape->layers + 1 : 1;
-    const uint64_t parts[] = {[NONE] = 0, [ONE] = 1, [LAYERS] = layers, [HALVES] = halves};
-    const uint64_t columns[] = {[UNIT] = 1,
-                                [WIDTH] = shape->width,
-                                [THREE_WIDTHS] = 3 * shape->width,
-                                [MLP] = shape->mlp_width};
-    struct layout ret = {.parts = parts[activations[buffer].parts],
-                         .rows = rows,
-                         .columns = columns[activations[buffer].columns]};
-
-    switch (buffer) {
-    case GPT2_SCORES:
-    case GPT2_D_SCORES: /* of each row the first, since what lies above the diagonal is 0 anyway */
-        ret.parts = buffer == GPT2_SCORES ? layers : 1;
-        ret.rows = rows * shape->heads;
-        ret.stride = plan->length;
-        break;
-    case GPT2_STATISTICS:
-        ret.parts = layers;
-        ret.distance = gpt2_statistics_length(plan);
-        ret.rows = rows * shape->heads;
-        break;
-    case GPT2_LOGITS:
-        ret.rows = plan->page ? model->step.outputs : rows;
-        ret.columns = shape->vocabulary;
-        ret.stride = gpt2_logits_stride(plan);
-        ret.parts = ret.rows > 0; /* a step may have no outputs */
-        break;
-    default:
-        break;
-    }
-    ret.stride = ret.stride ? ret.stride : ret.columns;
-    ret.distance = ret.distance ? ret.distance : ret.rows * ret.stride;
-    return ret;
-}
-
-enum status gpt2_poison_drawn(const struct gpt2_device *model, enum gpt2_buffer buffer,
-                              struct random *random, struct error *err)
-{
-    const struct layout layout = layout_of(model, buffer);
-    const uint64_t count = layout.columns < SPAN ? layout.columns : SPAN;
-
-    for (uint64_t i = 0; model->buffers[buffer] && i < PLACES * layout.parts; i++) {
-        const uint64_t at = i / PLACES * layout.distance +
-                            random_next_below(random, layout.rows) * layout.stride +
-                            random_next_below(random, layout.columns - count + 1);
-
-        TRY(gpt2_poison(model, buffer, at, count, err));
-    }
-    return STATUS_OK;
-}
-
-enum status gpt2_poison_all(const struct gpt2_device *model, struct random *random,
-                            struct error *err)
-{
-    for (int i = 0; i < GPT2_BUFFERS; i++)
-        TRY(gpt2_poison_drawn(model, (enum gpt2_buffer)i, random, err));
-    return STATUS_OK;
-}
-
-static enum status retire(struct gpt2_device *model, enum gpt2_buffer buffer, struct error *err)
-{
-    return gpt2_poison_drawn(model, buffer, model->observer, err);
-}
-
 enum status gpt2_spot_begin(struct gpt2_device *model, struct random *random, struct error *err)
 {
-    model->retire = retire;
-    model->observer = random;
-    return gpt2_poison_all(model, random, err);
+    const struct gpt2_device_plan *plan = &model->plan;
+    const bool cached = plan->page > 0;
+    const struct session_spot spot = {
+        random, cached ? model->step.rows : plan->sequences * plan->length, model->step.outputs};
+
+    return session_poison(&model->session, spot, err);
 }
 
 void gpt2_spot_end(struct gpt2_device **model)
 {
-    (*model)->retire = NULL;
-    (*model)->observer = NULL;
+    (*model)->session.spot.random = NULL;
 }
 
 /* ---- layer norms ---- */

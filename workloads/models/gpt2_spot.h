@@ -27,23 +27,10 @@ enum status gpt2_poison(const struct gpt2_device *model, enum gpt2_buffer buffer
                         uint64_t count, struct error *err);
 
 /*
- * Drawn runs of elements of a buffer that a pass over a batch of the plan's size writes in full
- * before it reads them: activations, statistics, logits, losses of rows and the gradients of all of
- * these, each layer's part where it has one. Nothing for the other buffers: parameters, masters and
- * moments are read first; of gradients of parameters and mean losses the caller knows which parts a
- * step writes. What is updated in place (softmax, GELU's gradient, that of the logits, sums of
- * residuals) has no state of its own, so a NaN shows the launch that fills it, not the one
- * that changes it. Blocks.
- */
-enum status gpt2_poison_drawn(const struct gpt2_device *model, enum gpt2_buffer buffer,
-                              struct random *random, struct error *err);
-enum status gpt2_poison_all(const struct gpt2_device *model, struct random *random,
-                            struct error *err);
-
-/*
- * gpt2_poison_all, and the same of each buffer again where the next layer writes it too, in all
- * passes until gpt2_spot_end, which CLEANUP calls of a pointer to the model. The random numbers
- * must last as long.
+ * session_poison of a pass over a batch of the plan's size, or of the step that is set, in all
+ * passes until gpt2_spot_end, which CLEANUP calls of a pointer to the model. It does not write to
+ * gradients of parameters and mean losses: the caller knows which parts a step writes. Blocks. The
+ * random numbers must last as long.
  */
 enum status gpt2_spot_begin(struct gpt2_device *model, struct random *random, struct error *err);
 void gpt2_spot_end(struct gpt2_device **model);

@@ -1,0 +1,166 @@
+#include "workloads/session/session.h"
+
+#include <stdlib.h>
+
+#include "workloads/storage.h"
+
+#define SPAN 256 /* elements that are poisoned in one run */
+#define SPANS 4  /* of each place */
+
+/* ---- places ---- */
+
+struct operand session_at(const struct session *session, uint32_t value)
+{
+    const struct session_place *place = &session->places[value];
+
+    return (struct operand){place->buffer, place->offset + place->by_row * session->tokens->rows};
+}
+
+struct op_matrix session_matrix(const struct session *session, uint32_t value, bool transpose)
+{
+    return (struct op_matrix){.at = session_at(session, value),
+                              .type = session->places[value].type,
+                              .stride = session->places[value].stride,
+                              .transpose = transpose};
+}
+
+static bool is_same_place(const struct session_place *a, const struct session_place *b)
+{
+    return a->buffer == b->buffer && a->offset == b->offset && a->by_row == b->by_row;
+}
+
+/* ---- steps ---- */
+
+bool session_is_followed(const struct session *session, const struct graph_node *node,
+                         const struct graph_op *op)
+{
+    const struct graph_node *end = session->graph->nodes + session->graph->node_count;
+
+    return node + 1 < end && node[1].op == op && node[1].in[0] == node->out[0];
+}
+
+/* The first of a list that takes the node, and how many nodes it takes. */
+static const struct lowering *find(const struct session *session, const struct lowering *list,
+                                   const struct graph_node *node, size_t *ret_count)
+{
+    for (; list->op; list++) {
+        *ret_count = list->op != node->op ? 0 : list->takes ? list->takes(session, node) : 1;
+        if (*ret_count > 0)
+            return list;
+    }
+    return NULL;
+}
+
+/* Of the node and of those that its lowering does with it. */
+static enum status add_step(struct session *session, uint32_t first, struct error *err)
+{
+    const struct graph_node *node = &session->graph->nodes[first];
+    struct session_step *step = &session->steps[first];
+    size_t count = 0;
+
+    for (size_t i = 0; session->own && session->own[i] && !step->lowering; i++)
+        step->lowering = find(session, session->own[i], node, &count);
+    if (!step->lowering)
+        step->lowering = find(session, session_lowerings, node, &count);
+    if (!step->lowering)
+        return error_set(err, STATUS_UNSUPPORTED, "%s (%s) has no form on devices",
+                         session->graph->values[node->out[0]].name, node->op->name);
+    for (size_t i = 0; i < count; i++)
+        step[i].end = first + (uint32_t)count;
+    return STATUS_OK;
+}
+
+static void note_reads(struct session *session, uint32_t node)
+{
+    const struct graph_node *of = &session->graph->nodes[node];
+    const uint32_t end = session->steps[node].end;
+
+    for (size_t i = 0; i < of->in_count; i++)
+        session->places[of->in[i]].end = end;
+    for (size_t i = 0; i < of->out_count; i++)
+        session->places[of->out[i]].end = end;
+    if (of->onto != GRAPH_NONE)
+        session->places[of->onto].end = end;
+}
+
+enum status session_prepare(struct session *session, struct error *err)
+{
+    const uint32_t nodes = (uint32_t)session->graph->node_count;
+
+    session->steps = calloc(nodes + 1, sizeof(*session->steps));
+    if (!session->steps)
+        return error_no_memory(err);
+    for (uint32_t i = 0; i < nodes; i = session->steps[i].end)
+        TRY(add_step(session, i, err));
+    for (uint32_t i = 0; i < nodes; i++)
+        note_reads(session, i);
+    return STATUS_OK;
+}
+
+void session_finish(struct session *session)
+{
+    free(session->steps);
+    free(session->places);
+}
+
+/* ---- NaN ---- */
+
+static enum status poison(const struct session *session, const struct session_place *place,
+                          struct error *err)
+{
+    const struct session_spot *spot = &session->spot;
+    const uint64_t rows = place->rows * (place->by_output ? spot->outputs : spot->rows);
+    const uint64_t count = place->columns < SPAN ? place->columns : SPAN;
+
+    for (int i = 0; place->buffer && rows > 0 && i < SPANS; i++)
+        TRY(storage_poison(place->buffer, place->type,
+                           place->offset + place->by_row * spot->rows +
+                               random_next_below(spot->random, rows) * place->stride +
+                               random_next_below(spot->random, place->columns - count + 1),
+                           count, err));
+    return STATUS_OK;
+}
+
+enum status session_poison(struct session *session, struct session_spot spot, struct error *err)
+{
+    session->spot = spot;
+    for (uint32_t i = 0; i < session->graph->value_count; i++) {
+        uint32_t first = 0;
+
+        while (!is_same_place(&session->places[first], &session->places[i]))
+            first++;
+        if (first == i)
+            TRY(poison(session, &session->places[i], err));
+    }
+    return STATUS_OK;
+}
+
+/* Where the next value of the place is written by a later step, and not by the last that reads it.
+ */
+static bool is_reused(const struct session *session, uint32_t value)
+{
+    const struct session_place *places = session->places;
+
+    for (uint32_t i = value + 1; i < session->graph->value_count; i++)
+        if (is_same_place(&places[i], &places[value]))
+            return session->graph->values[i].writer >= places[value].end;
+    return false;
+}
+
+/* What has been read for the last time by the step that ends there. */
+static enum status retire(const struct session *session, uint32_t end, struct error *err)
+{
+    for (uint32_t i = 0; session->spot.random && i < session->graph->value_count; i++)
+        if (session->places[i].end == end && session->places[i].rows > 0 && is_reused(session, i))
+            TRY(poison(session, &session->places[i], err));
+    return STATUS_OK;
+}
+
+enum status session_run(struct session *session, size_t first, size_t end, struct error *err)
+{
+    for (size_t i = first; i < end; i = session->steps[i].end) {
+        TRY(session->steps[i].lowering->launch(session, &session->graph->nodes[i], err));
+        TRY(retire(session, session->steps[i].end, err));
+    }
+    return STATUS_OK;
+}

@@ -1,0 +1,97 @@
+/*
+ * session - a graph on a device: where its values lie, and what its nodes launch.
+ *
+ * A pass has any number of rows up to what the places have room for; the graph's own number counts
+ * for nothing here, only what a row has. Nodes that one launch does are one step, whose values in
+ * between have no place. Everything enqueues and returns, except for session_poison.
+ */
+#ifndef ASSAY_WORKLOADS_SESSION_SESSION_H
+#define ASSAY_WORKLOADS_SESSION_SESSION_H
+
+#include "harness/core/random.h"
+#include "workloads/graph/graph.h"
+#include "workloads/ops/ops.h"
+
+/* Of a value; in elements. Values in one place have the same buffer and begin at the same element.
+ */
+struct session_place {
+    struct buffer *buffer; /* NULL: it is not in memory */
+    enum dtype type;
+    uint64_t offset, by_row;  /* it begins at offset + by_row * rows of the pass */
+    uint64_t columns, stride; /* of a row of its own, and from one to the next */
+    uint64_t rows;  /* of its own, for one of the pass; 0: a pass does not write it whole */
+    bool by_output; /* it has a row for each output of a pass, not for each row */
+    uint32_t end;   /* of the last step that uses it; set by session_prepare */
+};
+
+struct session;
+/* What an operator launches. */
+struct lowering {
+    const struct graph_op *op;
+    /* How many nodes it does as one, this and those behind it; 0: not this one. NULL: 1. */
+    size_t (*takes)(const struct session *session, const struct graph_node *node);
+    enum status (*launch)(struct session *session, const struct graph_node *node,
+                          struct error *err);
+};
+
+/* Sees the input of a GEMM with a weight, `count` elements; may wait for the device. */
+typedef enum status session_observe_fn(void *observer, struct operand x, uint64_t count,
+                                       struct error *err);
+
+/* Filled by the caller, up to `places`, before session_prepare; all borrowed. */
+struct session {
+    const struct graph *graph;
+    struct ops *ops;
+    enum dtype storage;
+    bool training;                     /* weights change */
+    bool fused;                        /* attention is one operation (ops_fuse_attention) */
+    const struct op_tokens *tokens;    /* of the pass; a buffer only where operators read it */
+    const struct lowering *const *own; /* lists that end with no op and go before the others */
+    void *model;                       /* whatever those want */
+    struct session_place *places;      /* one a value of the graph; owned, calloc */
+    struct buffer *scaling;            /* of the loss; NULL: none */
+    uint64_t slot;                     /* of the loss, in its ring */
+    session_observe_fn *observe;       /* NULL: none */
+    void *observer;
+
+    struct session_step {                /* its own, as is what follows; one a node */
+        const struct lowering *lowering; /* NULL: one before does it, too */
+        uint32_t end;                    /* the node behind it */
+    } * steps;
+    struct session_spot {
+        struct random *random; /* NULL: none */
+        uint64_t rows, outputs;
+    } spot;
+};
+
+/* UNSUPPORTED: an operator has no lowering. */
+enum status session_prepare(struct session *session, struct error *err);
+void session_finish(struct session *session);
+
+/* Nodes [first, end), which begin and end with a step. */
+enum status session_run(struct session *session, size_t first, size_t end, struct error *err);
+
+/*
+ * NaN into drawn runs of elements of every place that a pass of `rows` with `outputs` writes whole
+ * before it reads it; and of each place again, in all passes until `random` is NULL in `spot`,
+ * where what lies there has been read for the last time and something else will be written. What is
+ * updated in place has no state of its own, so a NaN shows the launch that fills it, not the one
+ * that changes it. Waits. The random numbers must last as long.
+ */
+enum status session_poison(struct session *session, struct session_spot spot, struct error *err);
+
+/* ---- for lowerings ---- */
+
+extern const struct lowering session_lowerings[]; /* of the operators; ends with no op */
+
+struct operand session_at(const struct session *session, uint32_t value);
+/* A value as an operand of a GEMM. */
+struct op_matrix session_matrix(const struct session *session, uint32_t value, bool transpose);
+/* A layer norm of these values; `bias` may be the gradient's, for its place. */
+struct op_norm session_norm(const struct session *session, const struct graph_node *node,
+                            const uint32_t *x_gain_bias_mean_rstd);
+/* Whether what `node` writes goes into the next node alone, which is of this operator. */
+bool session_is_followed(const struct session *session, const struct graph_node *node,
+                         const struct graph_op *op);
+
+#endif
