@@ -52,7 +52,7 @@ FOLDERS = {
         "training_step": ["data", "check", "models"],
         "batched_inference": ["data", "check", "models"],
         "generation": ["data", "check", "models", "batched_inference"],
-        "pass": ["check", "graph", "models"],
+        "pass": ["check", "graph", "models", "session"],
         "declared": [], "kernels": [],
     },
     "backends": {

@@ -1,10 +1,13 @@
 """Declared stacks: what is described of one, and what is wrong with one, with file and line."""
 
 import os
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from assay_cli import CliTest, run_tests  # noqa: E402
+
+VERIFIER = os.path.join(os.path.dirname(__file__), "..", "support", "verify.py")
 
 LLAMA = """workload: llama_8b
 version: 1
@@ -98,11 +101,17 @@ class Pass(CliTest):
                 self.assertIn(f"stack.yaml:{line}: ", call.err)
                 self.assertIn(words, call.err)
 
-    def test_needs_a_worker(self):
-        call = self.assay("run", "llama_tiny_pass", "--device", "cpu", "--db", self.db)
-        self.assertNotEqual(call.status, 0, call.out)
-        self.assertIn("llama_tiny_pass is a pass of tokens through declared blocks, run by a framework, which assay's own "
-                      "backends do not run", call.err)
+    def test_run(self):
+        """On assay's own backend, checked by the graph in fp64; both verifiers find nothing."""
+        call = self.assay("run", "llama_tiny_pass", "--device", "cpu:0", "--precision", "fp32", "--protocol",
+                          self.fast(), "--db", self.db)
+        self.assertEqual(call.status, 0, call.err)
+        self.assertEqual(set(self.query("SELECT status FROM trial_end")), {("ok",)})
+        self.assertEqual(self.query("SELECT DISTINCT output FROM verification ORDER BY output"),
+                         [("output",), ("output.blocks",), ("output.live",), ("outputs",)])
+        self.assertEqual(self.query("SELECT DISTINCT passed FROM verification"), [(1,)])
+        second = subprocess.run([sys.executable, VERIFIER, self.db], capture_output=True, text=True, check=False)
+        self.assertEqual((self.assay("verify", self.db).status, second.returncode), (0, 0), second.stdout)
 
 
 if __name__ == "__main__":

@@ -5,8 +5,8 @@
 #include "workloads/kernel_args.h"
 #include "workloads/ops/ops.h"
 
-/* All kernels but the GEMM go over rows or chunks. */
-enum ops_module { OPS_ROWS, OPS_MODULES };
+/* All kernels but the GEMM go over rows or chunks. OPS_STACK is there after ops_stack. */
+enum ops_module { OPS_ROWS, OPS_STACK, OPS_MODULES };
 
 struct ops_attention;
 

@@ -104,6 +104,11 @@ static enum status find(struct ops *ops, const struct op_attention_shape *shape,
     return at < operations->count ? STATUS_OK : operations_add(operations, &desc, err);
 }
 
+static struct operand operand_of(const struct operand *operand, uint64_t further)
+{
+    return (struct operand){operand->buffer, operand->offset + further};
+}
+
 /* ---- what the model asks for ---- */
 
 enum status ops_fuse_attention(struct ops *ops, const struct op_attention_shape *shape, bool *ret,
@@ -138,15 +143,57 @@ enum status ops_fuse_attention(struct ops *ops, const struct op_attention_shape 
     return STATUS_OK;
 }
 
-enum status ops_cache_attention(struct ops *ops, uint64_t size, struct error *err)
+static enum status take_text(struct ops *ops, uint64_t size, const char *reason, struct error *err)
 {
     struct ops_attention *self = ops->attention;
     enum status status = attention_text_create(ops->device, ops->storage, size,
                                                ops->lanes[OPS_ROWS], &self->text, err);
 
     self->asked = self->fused = status == STATUS_OK;
-    snprintf(self->reason, sizeof(self->reason), "keys and values lie in a cache in blocks");
+    snprintf(self->reason, sizeof(self->reason), "%s", reason);
     return status;
+}
+
+enum status ops_cache_attention(struct ops *ops, uint64_t size, struct error *err)
+{
+    return take_text(ops, size, "keys and values lie in a cache in blocks", err);
+}
+
+enum status ops_heads_attention(struct ops *ops, uint64_t size, struct error *err)
+{
+    return take_text(ops, size, "declared stacks have our own text", err);
+}
+
+/* A launch for each of the heads of queries that share one of keys: of it their first, second ...
+ */
+enum status op_heads_forward(struct ops *ops, const struct op_heads *op, struct error *err)
+{
+    const uint64_t shared = op->heads / op->kv_heads, width = op->heads * op->size;
+    const uint64_t row = width + 2 * op->kv_heads * op->size;
+    const struct attention_strides keys = {op->length * row, op->size, row};
+    const struct attention_shape shape = {
+        .batch = op->sequences,
+        .heads = op->kv_heads,
+        .length = op->length,
+        .head_size = op->size,
+        .causal = true,
+        .q = {op->length * row, shared * op->size, row},
+        .k = keys,
+        .v = keys,
+        .o = {op->length * width, shared * op->size, width},
+    };
+
+    for (uint64_t i = 0; i < shared; i++) {
+        const struct attention_operands operands = {
+            .q = operand_of(&op->qkv, i * op->size),
+            .k = operand_of(&op->qkv, width),
+            .v = operand_of(&op->qkv, width + op->kv_heads * op->size),
+            .o = operand_of(&op->values, i * op->size),
+        };
+
+        TRY(attention_text_run(ops->attention->text, &shape, &operands, err));
+    }
+    return STATUS_OK;
 }
 
 enum status op_step_attend(struct ops *ops, const struct op_step *step,
@@ -180,11 +227,6 @@ enum status op_step_attend(struct ops *ops, const struct op_step *step,
     };
 
     return attention_text_run(ops->attention->text, &shape, &operands, err);
-}
-
-static struct operand operand_of(const struct operand *operand, uint64_t further)
-{
-    return (struct operand){operand->buffer, operand->offset + further};
 }
 
 static struct attention_operands operands_of(const struct op_attention *op)

@@ -24,6 +24,8 @@ static const char *const row_files[] = {
     "transformer_generation.h",
 };
 
+static const char *const stack_files[] = {"pack.h", "fold.h", "memory_exp.h", "stack.h"};
+
 static const struct {
     const char *name; /* in facts */
     const char *const *files;
@@ -32,6 +34,8 @@ static const struct {
 } texts[OPS_MODULES] = {
     [OPS_ROWS] = {"rows", row_files, sizeof(row_files) / sizeof(row_files[0]),
                   "workloads/kernels/transformer_*.h"},
+    [OPS_STACK] = {"stack", stack_files, sizeof(stack_files) / sizeof(stack_files[0]),
+                   "workloads/kernels/stack.h"},
 };
 
 enum status ops_compile(const struct ops *ops, enum ops_module module, uint32_t lanes,
@@ -127,7 +131,8 @@ size_t ops_artifacts(struct ops *ops, struct module_artifact *ret, size_t capaci
     size_t count = gemms_artifacts(ops->gemms, ret, capacity);
 
     for (size_t i = 0; i < OPS_MODULES && count < capacity; i++)
-        if (device_module_describe(ops->device, ops->modules[i], &ret[count], NULL) == STATUS_OK)
+        if (ops->modules[i] &&
+            device_module_describe(ops->device, ops->modules[i], &ret[count], NULL) == STATUS_OK)
             count++;
     return count < capacity ? count + ops_attention_artifact(ops, &ret[count]) : count;
 }
@@ -147,7 +152,7 @@ json_t *ops_facts(const struct ops *ops)
     if (gemm)
         json_object_set(lanes, "gemm", json_object_get(gemm, "lanes"));
     json_decref(gemm);
-    for (size_t i = 0; i < OPS_MODULES; i++)
+    for (size_t i = 0; i < OPS_MODULES && ops->modules[i]; i++)
         json_object_set_new(lanes, texts[i].name, json_integer(ops->lanes[i]));
     json_array_extend(candidates, json_object_get(facts, "candidates"));
     json_array_extend(candidates, ops->candidates);

@@ -264,7 +264,7 @@ struct op_tokens {
 enum status op_tokens_index(int32_t *indices, uint64_t rows, uint64_t *ret_unique,
                             struct error *err);
 
-/* x[r] = wte[token[r]] + wpe[r % length]. */
+/* x[r] = wte[token[r]] + wpe[r % length]; both in one buffer. */
 enum status op_embedding(struct ops *ops, const struct op_tokens *tokens, struct operand wte,
                          struct operand wpe, struct operand x, uint64_t width, struct error *err);
 /* Adds to the gradient of wte; writes the first `length` rows of that of wpe. */
@@ -282,5 +282,53 @@ enum status op_cross_entropy_backward(struct ops *ops, const struct op_tokens *t
 /* ret[slot] = mean of the first `count` elements of x; both f32. */
 enum status op_mean(struct ops *ops, struct buffer *x, uint64_t count, struct buffer *ret,
                     uint64_t slot, struct error *err);
+
+/* ---- op_stack.c, op_attention.c: what declared stacks have besides, kernels/stack.h ---- */
+
+/* Compiles the texts, which the operations below need. */
+enum status ops_stack(struct ops *ops, struct error *err);
+/* Compiles attention, from our own text, for heads of `size`. UNSUPPORTED as attention_text_create.
+ */
+enum status ops_heads_attention(struct ops *ops, uint64_t size, struct error *err);
+
+/*
+ * y = x over the root of its mean square, times a gain, of each part of a row: of the first `first`
+ * and the next `second` parts with a gain each, and `others` as they are. y may be x.
+ */
+struct op_rms {
+    uint64_t rows, first, second, others, size; /* rows of (first + second + others) * size */
+    struct operand x, gain, other_gain, y;      /* other_gain: where there are `second` */
+    float epsilon;                              /* added to the mean square */
+};
+enum status op_rms(struct ops *ops, const struct op_rms *op, struct error *err);
+
+/*
+ * Cosines and sines of position * base^(-2 i / size), for positions up to `length`, from fp64. A
+ * new buffer, which may be there on failure, too. Blocks.
+ */
+enum status op_rope_turns(struct ops *ops, double base, uint64_t length, uint64_t size,
+                          struct buffer **ret, struct error *err);
+/* The first `turned` of a row's heads turned by their positions, row % length. y may be x. */
+struct op_rope {
+    uint64_t rows, length, turned, heads, size;
+    struct operand x, y;
+    struct buffer *turns; /* op_rope_turns */
+};
+enum status op_rope(struct ops *ops, const struct op_rope *op, struct error *err);
+
+/* y = g / (1 + e^-g) x. */
+enum status op_gate(struct ops *ops, struct operand g, struct operand x, struct operand y,
+                    uint64_t count, struct error *err);
+/* op_embedding of tables in any buffers; positions are left out when theirs is NULL. */
+enum status op_table_rows(struct ops *ops, const struct op_tokens *tokens, struct operand table,
+                          struct operand positions, struct operand x, uint64_t width,
+                          struct error *err);
+
+/* Causal attention of rows of (heads + 2 * kv_heads) * size; heads / kv_heads share keys. */
+struct op_heads {
+    uint64_t sequences, length, heads, kv_heads, size;
+    struct operand qkv, values;
+};
+enum status op_heads_forward(struct ops *ops, const struct op_heads *op, struct error *err);
 
 #endif

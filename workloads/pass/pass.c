@@ -1,7 +1,7 @@
 /*
  * pass - forward over sequences of tokens through a declared stack (models/stack.h): one layer, or
- * a whole model. Frameworks run it, as an ONNX model that is made of its graph; the reference is
- * the graph's, in fp64.
+ * a whole model. Our own backends run its graph (session/), frameworks an ONNX model that is made
+ * of it; the reference is the graph's, in fp64.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -17,6 +17,7 @@
 #include "workloads/kinds.h"
 #include "workloads/models/stack.h"
 #include "workloads/models/stack_onnx.h"
+#include "workloads/session/session.h"
 #include "workloads/storage.h"
 
 #define LENGTH_MAX (1 << 20)
@@ -26,6 +27,7 @@
 #define SPOT_WORK ((uint64_t)1 << 27)
 #define SPOT_MIN 4
 #define FP32_TOLERANCE 1e-4
+#define PACK_MOST 8 /* elements: 16 bytes of the narrowest storage */
 
 struct pass_declaration {
     struct workload_declaration common;
@@ -210,15 +212,24 @@ struct pass_instance {
     int64_t vocabulary;
     int32_t *tokens;
     float *weights;
-    struct buffer *input, *output;
+    struct buffer *input, *output; /* the output is the session's, where there is one */
+    enum dtype type;               /* of the output */
+    struct ops *ops;               /* NULL: a framework runs it */
+    struct stack_graph graph;
+    struct session session; /* of `ops` */
+    struct op_tokens given;
 };
 
 static void finish(struct workload_instance *base)
 {
     struct pass_instance *instance = (struct pass_instance *)base;
 
+    if (!instance->ops)
+        device_buffer_free(instance->output);
+    session_finish(&instance->session);
+    ops_destroy(instance->ops);
+    stack_graph_finish(&instance->graph);
     device_buffer_free(instance->input);
-    device_buffer_free(instance->output);
     free(instance->tokens);
     free(instance->weights);
 }
@@ -234,16 +245,113 @@ static enum status take_tokens(struct pass_instance *instance, uint64_t seed, st
     return device_upload(instance->input, 0, instance->tokens, count * sizeof(int32_t), err);
 }
 
-static enum status make_model(struct pass_instance *instance, const struct stack_graph *graph,
-                              struct text *ret, struct error *err)
+static enum status make_weights(struct pass_instance *instance, struct error *err)
 {
-    TRY(stack_onnx_check(graph, err));
+    const struct stack_graph *graph = &instance->graph;
+
     instance->weights = malloc(stack_parameter_count(graph) * sizeof(*instance->weights));
     if (!instance->weights)
         return error_no_memory(err);
     stack_fill(graph, instance->base.work.seed, instance->weights);
-    return stack_onnx_write(graph, instance->length, instance->weights, ret, err);
+    return STATUS_OK;
 }
+
+/* ---- by our own operations ---- */
+
+/*
+ * The width for ops_create, by which kernels see whether packs of elements fit: the model's, where
+ * they fit rows of everything else, too.
+ */
+static uint64_t pack_width(const struct graph *graph, uint64_t width)
+{
+    for (size_t i = 0; i < graph->value_count; i++)
+        if (graph->values[i].shape.rank == 2 && graph_size(&graph->values[i], 1) % PACK_MOST != 0 &&
+            graph->values[i].role == GRAPH_COMPUTED)
+            return 1;
+    return width;
+}
+
+/* Attention is compiled for one size of heads. */
+static enum status compile(struct pass_instance *instance, struct error *err)
+{
+    const struct graph *graph = instance->graph.graph;
+    uint64_t size = 0;
+
+    TRY(ops_stack(instance->ops, err));
+    for (size_t i = 0; i < graph->node_count; i++) {
+        const struct graph_node *node = &graph->nodes[i];
+        const uint64_t all = node->attributes.heads + 2 * node->attributes.kv_heads;
+        uint64_t mine;
+
+        if (node->op != &graph_op_attention)
+            continue;
+        mine = graph_size(graph_input(graph, node, 0), 1) / all;
+        if (size && mine != size)
+            return error_set(
+                err, STATUS_UNSUPPORTED,
+                "our own operations run stacks whose heads are all of one size, not of "
+                "%llu and %llu: choose a worker, such as --worker onnxruntime",
+                (unsigned long long)size, (unsigned long long)mine);
+        if (!size)
+            TRY(ops_heads_attention(instance->ops, mine, err));
+        size = mine;
+    }
+    return STATUS_OK;
+}
+
+static enum status upload_weights(const struct pass_instance *instance, struct error *err)
+{
+    const struct graph *graph = instance->graph.graph;
+    const float *weights = instance->weights;
+
+    for (uint32_t i = 0; i < graph->value_count; i++) {
+        const uint64_t count = graph->values[i].count;
+        AUTO_FREE void *encoded = NULL;
+
+        if (graph->values[i].role != GRAPH_PARAMETER)
+            continue;
+        encoded = malloc(count * sizeof(float));
+        if (!encoded)
+            return error_no_memory(err);
+        storage_encode(instance->type, weights, count, encoded);
+        TRY(device_upload(instance->session.places[i].buffer, 0, encoded,
+                          count * (dtype_bits(instance->type) / 8), err));
+        weights += count;
+    }
+    return STATUS_OK;
+}
+
+static enum status make_session(struct pass_instance *instance, struct error *err)
+{
+    static const struct lowering *const own[] = {session_stack_lowerings, NULL};
+    const struct workload_case *work = &instance->base.work;
+    const struct pass_parameters *parameters = work->workload->parameters;
+    const struct graph *graph = instance->graph.graph;
+
+    instance->type = precision_dtype(work->precision);
+    instance->given = (struct op_tokens){.buffer = instance->input,
+                                         .rows = instance->sequences * instance->length,
+                                         .length = instance->length};
+    TRY(ops_create(instance->base.device, work, instance->type,
+                   pack_width(graph, (uint64_t)parameters->stack.width), &instance->ops, err));
+    TRY(compile(instance, err));
+    instance->session = (struct session){
+        .graph = graph,
+        .ops = instance->ops,
+        .storage = instance->type,
+        .tokens = &instance->given,
+        .own = own,
+        .places = calloc(graph->value_count, sizeof(struct session_place)),
+    };
+    if (!instance->session.places)
+        return error_no_memory(err);
+    TRY(session_prepare(&instance->session, err));
+    TRY(session_allocate(&instance->session, instance->base.device, err));
+    instance->output = instance->session.places[instance->graph.out].buffer;
+    return upload_weights(instance, err);
+}
+
+/* ---- by a framework ---- */
 
 static enum status prepare(struct pass_instance *instance, const struct text *model,
                            struct error *err)
@@ -270,41 +378,49 @@ static enum status prepare(struct pass_instance *instance, const struct text *mo
     return framework_prepare(instance->base.work.framework, &wanted, err);
 }
 
+static enum status take_framework(struct pass_instance *instance, struct error *err)
+{
+    const uint64_t rows = instance->sequences * instance->length;
+    CLEANUP(text_finish) struct text model = {0};
+
+    instance->type = DTYPE_F32;
+    text_init(&model);
+    TRY(device_buffer_alloc(instance->base.device, rows * instance->columns * sizeof(float),
+                            BUFFER_READ_WRITE, &instance->output, err));
+    TRY(stack_onnx_check(&instance->graph, err));
+    TRY(stack_onnx_write(&instance->graph, instance->length, instance->weights, &model, err));
+    return prepare(instance, &model, err);
+}
+
 static enum status init(struct workload_instance *base, struct error *err)
 {
     struct pass_instance *instance = (struct pass_instance *)base;
     const struct pass_parameters *parameters = base->work.workload->parameters;
-    CLEANUP(stack_graph_finish) struct stack_graph graph = {0};
-    CLEANUP(text_finish) struct text model = {0};
     uint64_t rows;
 
-    if (!base->work.framework)
-        return error_set(err, STATUS_UNSUPPORTED,
-                         "assay's own backends do not run declared stacks: a worker does, such as "
-                         "--worker onnxruntime");
     instance->sequences = (uint64_t)base->work.batch;
     instance->length = parameters->length;
     instance->vocabulary = parameters->stack.stack[0].of[0].embedding.vocabulary;
     rows = instance->sequences * instance->length;
-    text_init(&model);
-    TRY(build(&base->work, instance->sequences, instance->length, &graph, err));
-    instance->columns = graph_size(&graph.graph->values[graph.out], 1);
+    TRY(build(&base->work, instance->sequences, instance->length, &instance->graph, err));
+    instance->columns = graph_size(&instance->graph.graph->values[instance->graph.out], 1);
     instance->tokens = malloc(rows * sizeof(*instance->tokens));
     if (!instance->tokens)
         return error_no_memory(err);
     TRY(device_buffer_alloc(base->device, rows * sizeof(int32_t), BUFFER_READ_WRITE,
                             &instance->input, err));
-    TRY(device_buffer_alloc(base->device, rows * instance->columns * sizeof(float),
-                            BUFFER_READ_WRITE, &instance->output, err));
     TRY(take_tokens(instance, base->work.seed, err));
-    TRY(storage_poison_all(instance->output, DTYPE_F32, err));
-    TRY(make_model(instance, &graph, &model, err));
-    return prepare(instance, &model, err);
+    TRY(make_weights(instance, err));
+    TRY(base->work.framework ? take_framework(instance, err) : make_session(instance, err));
+    return storage_poison_all(instance->output, instance->type, err);
 }
 
 static enum status iterate(struct workload_instance *base, struct error *err)
 {
-    TRY(framework_run(base->work.framework, 0, err));
+    struct pass_instance *instance = (struct pass_instance *)base;
+
+    TRY(instance->ops ? session_run(&instance->session, 0, instance->graph.graph->node_count, err)
+                      : framework_run(base->work.framework, 0, err));
     base->unchecked++;
     return STATUS_OK;
 }
@@ -393,7 +509,7 @@ static enum status compare(struct pass_instance *instance, uint64_t sequence, ui
                            struct check_sink *sink, struct error *err)
 {
     const struct check_output output = {.buffer = instance->output,
-                                        .type = DTYPE_F32,
+                                        .type = instance->type,
                                         .rows = instance->sequences * instance->length,
                                         .columns = instance->columns,
                                         .stride = instance->columns};
@@ -443,6 +559,28 @@ static uint64_t spot_positions(const struct pass_instance *instance)
     return ret < instance->length ? ret : instance->length;
 }
 
+/* All of the output, and what else is written on the way where the passes are our own. */
+static enum status poison(struct pass_instance *instance, struct random *random, struct error *err)
+{
+    const struct session_spot spot = {random, instance->given.rows, 0};
+
+    TRY(storage_poison_all(instance->output, instance->type, err));
+    return instance->ops ? session_poison(&instance->session, spot, err) : STATUS_OK;
+}
+
+static enum status run_over_nan(struct pass_instance *instance, uint64_t secret, struct error *err)
+{
+    struct random random;
+    enum status status;
+
+    random_init(&random, secret, DRAWN_STREAM);
+    status = poison(instance, &random, err);
+    if (status == STATUS_OK)
+        status = check_iterate(&instance->base, err);
+    instance->session.spot.random = NULL;
+    return status;
+}
+
 /* Other tokens, over NaN; then those of the case, by one more iteration. */
 static enum status spot_check(struct workload_instance *base, uint64_t secret,
                               struct check_sink *sink, struct error *err)
@@ -451,8 +589,7 @@ static enum status spot_check(struct workload_instance *base, uint64_t secret,
     const uint64_t drawn = random_at(secret, DRAWN_STREAM, 1) % instance->sequences;
 
     TRY(take_tokens(instance, secret, err));
-    TRY(storage_poison_all(instance->output, DTYPE_F32, err));
-    TRY(check_iterate(base, err));
+    TRY(run_over_nan(instance, secret, err));
     TRY(compare(instance, drawn, spot_positions(instance), sink, err));
     TRY(take_tokens(instance, base->work.seed, err));
     return check_iterate(base, err);
@@ -464,7 +601,7 @@ static enum status recheck(struct workload_instance *base, struct recheck *reche
     const struct pass_instance *instance = (const struct pass_instance *)base;
     const uint64_t rows = instance->sequences * instance->length;
     const struct check_output output = {.buffer = instance->output,
-                                        .type = DTYPE_F32,
+                                        .type = instance->type,
                                         .rows = rows,
                                         .columns = instance->columns,
                                         .stride = instance->columns};
@@ -473,28 +610,61 @@ static enum status recheck(struct workload_instance *base, struct recheck *reche
     return recheck_add(recheck, &output, err);
 }
 
+static enum status resume(struct workload_instance *base, struct error *err)
+{
+    (void)err;
+    ops_seal(((struct pass_instance *)base)->ops);
+    return STATUS_OK;
+}
+
 static const struct workload_checks checks = {
     .verify = verify,
     .spot_check = spot_check,
     .tolerance = tolerance,
     .recheck = recheck,
+    .resume = resume,
 };
+
+/* ---- facts ---- */
+
+static size_t artifacts(struct workload_instance *base, struct module_artifact *ret,
+                        size_t capacity)
+{
+    struct ops *ops = ((struct pass_instance *)base)->ops;
+
+    return ops ? ops_artifacts(ops, ret, capacity) : 0;
+}
+
+static json_t *choices(struct workload_instance *base)
+{
+    struct ops *ops = ((struct pass_instance *)base)->ops;
+
+    return ops ? ops_choices(ops) : json_object();
+}
 
 static json_t *facts(struct workload_instance *base)
 {
     const struct pass_instance *instance = (const struct pass_instance *)base;
-    CLEANUP(stack_graph_finish) struct stack_graph graph = {0};
+    json_t *ret = instance->ops
+                      ? ops_facts(instance->ops)
+                      : json_pack("{s:o}", "framework", workload_framework_json(&base->work));
 
-    if (build(&base->work, instance->sequences, instance->length, &graph, NULL) != STATUS_OK)
-        return NULL;
-    return json_pack("{s:o, s:I, s:I}", "framework", workload_framework_json(&base->work),
-                     "parameters", (json_int_t)stack_parameter_count(&graph), "operators",
-                     (json_int_t)graph.graph->node_count);
+    if (ret)
+        json_object_update_new(ret, json_pack("{s:I, s:I}", "parameters",
+                                              (json_int_t)stack_parameter_count(&instance->graph),
+                                              "operators",
+                                              (json_int_t)instance->graph.graph->node_count));
+    return ret;
+}
+
+static struct buffer *result(struct workload_instance *base)
+{
+    return ((struct pass_instance *)base)->output;
 }
 
 const struct workload_kind workload_pass = {
     .name = "pass",
-    .summary = "a pass of tokens through declared blocks, run by a framework",
+    .summary = "a pass of tokens through declared blocks",
     .form = &form,
     .unload = unload,
     .cost = cost,
@@ -502,9 +672,11 @@ const struct workload_kind workload_pass = {
     .instance_size = sizeof(struct pass_instance),
     .init = init,
     .iterate = iterate,
+    .result = result,
     .runs_frameworks = true,
-    .needs_framework = true,
     .checks = &checks,
+    .artifacts = artifacts,
+    .choices = choices,
     .facts = facts,
     .finish = finish,
 };

@@ -51,6 +51,34 @@ static const struct lowering *find(const struct session *session, const struct l
     return NULL;
 }
 
+static bool is_alike(const struct graph *graph, const struct graph_node *a,
+                     const struct graph_node *b)
+{
+    const struct graph_attributes *x = &a->attributes, *y = &b->attributes;
+
+    return a->op == b->op && x->length == y->length && x->heads == y->heads &&
+           x->kv_heads == y->kv_heads && x->rope == y->rope && x->inverse == y->inverse &&
+           graph_size(graph_input(graph, a, 0), -1) == graph_size(graph_input(graph, b, 0), -1);
+}
+
+/* Anew, or what a step before has. */
+static enum status prepare(struct session *session, uint32_t first, struct error *err)
+{
+    const struct graph_node *nodes = session->graph->nodes;
+    struct session_step *step = &session->steps[first];
+    enum status status;
+
+    for (uint32_t i = 0; i < first && !step->prepared; i++)
+        if (session->steps[i].prepared && is_alike(session->graph, &nodes[i], &nodes[first]))
+            step->prepared = session->steps[i].prepared;
+    if (step->prepared)
+        return STATUS_OK;
+    status = step->lowering->prepare(session, &nodes[first], &step->prepared, err);
+    if (step->prepared)
+        session->owned[session->owned_count++] = (struct session_owned){step->prepared, GRAPH_NONE};
+    return status;
+}
+
 /* Of the node and of those that its lowering does with it. */
 static enum status add_step(struct session *session, uint32_t first, struct error *err)
 {
@@ -67,7 +95,7 @@ static enum status add_step(struct session *session, uint32_t first, struct erro
                          session->graph->values[node->out[0]].name, node->op->name);
     for (size_t i = 0; i < count; i++)
         step[i].end = first + (uint32_t)count;
-    return STATUS_OK;
+    return step->lowering->prepare ? prepare(session, first, err) : STATUS_OK;
 }
 
 static void note_reads(struct session *session, uint32_t node)
@@ -88,7 +116,8 @@ enum status session_prepare(struct session *session, struct error *err)
     const uint32_t nodes = (uint32_t)session->graph->node_count;
 
     session->steps = calloc(nodes + 1, sizeof(*session->steps));
-    if (!session->steps)
+    session->owned = calloc(nodes + session->graph->value_count, sizeof(*session->owned));
+    if (!session->steps || !session->owned)
         return error_no_memory(err);
     for (uint32_t i = 0; i < nodes; i = session->steps[i].end)
         TRY(add_step(session, i, err));
@@ -97,8 +126,61 @@ enum status session_prepare(struct session *session, struct error *err)
     return STATUS_OK;
 }
 
+/* One of those bytes that is free before the step that begins with `node`, else a new one. */
+static enum status take_buffer(struct session *session, struct device *device, uint64_t bytes,
+                               uint32_t node, uint32_t free_from, struct buffer **ret,
+                               struct error *err)
+{
+    struct session_owned *at = session->owned, *end = at + session->owned_count;
+
+    while (at < end && (at->buffer->bytes != bytes || at->free_from > node))
+        at++;
+    if (at == end) {
+        TRY(device_buffer_alloc(device, bytes, BUFFER_READ_WRITE, &at->buffer, err));
+        session->owned_count++;
+    }
+    at->free_from = free_from;
+    *ret = at->buffer;
+    return STATUS_OK;
+}
+
+/* Whether a step that does several nodes keeps the value to itself. */
+static bool is_inside(const struct session *session, uint32_t value)
+{
+    const uint32_t writer = session->graph->values[value].writer;
+
+    return session->places[value].end == session->steps[writer].end &&
+           writer + 1 < session->steps[writer].end;
+}
+
+enum status session_allocate(struct session *session, struct device *device, struct error *err)
+{
+    const struct graph *graph = session->graph;
+
+    for (uint32_t i = 0; i < graph->value_count; i++) {
+        const struct graph_value *value = &graph->values[i];
+        struct session_place *place = &session->places[i];
+        const bool computed = value->role == GRAPH_COMPUTED;
+        const bool column = computed && value->shape.rank == 1;
+
+        if (value->role == GRAPH_INDICES || value->shape.rank > 2 ||
+            (computed && is_inside(session, i)))
+            continue;
+        place->type = column ? DTYPE_F32 : session->storage;
+        place->columns = place->stride = column ? 1 : graph_size(value, -1);
+        place->rows = computed;
+        TRY(take_buffer(session, device, value->count * (dtype_bits(place->type) / 8),
+                        computed ? value->writer : 0, computed ? place->end : GRAPH_NONE,
+                        &place->buffer, err));
+    }
+    return STATUS_OK;
+}
+
 void session_finish(struct session *session)
 {
+    for (size_t i = 0; i < session->owned_count; i++)
+        device_buffer_free(session->owned[i].buffer);
+    free(session->owned);
     free(session->steps);
     free(session->places);
 }

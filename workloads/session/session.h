@@ -32,6 +32,10 @@ struct lowering {
     size_t (*takes)(const struct session *session, const struct graph_node *node);
     enum status (*launch)(struct session *session, const struct graph_node *node,
                           struct error *err);
+    /* What launches need besides: a new buffer, which is the session's, on failure, too. NULL:
+     * nothing. */
+    enum status (*prepare)(const struct session *session, const struct graph_node *node,
+                           struct buffer **ret, struct error *err);
 };
 
 /* Sees the input of a GEMM with a weight, `count` elements; may wait for the device. */
@@ -57,7 +61,13 @@ struct session {
     struct session_step {                /* its own, as is what follows; one a node */
         const struct lowering *lowering; /* NULL: one before does it, too */
         uint32_t end;                    /* the node behind it */
+        struct buffer *prepared;         /* by the lowering; of steps alike, too; or NULL */
     } * steps;
+    struct session_owned {
+        struct buffer *buffer;
+        uint32_t free_from; /* the node from which on it is free; GRAPH_NONE: never */
+    } * owned;
+    size_t owned_count;
     struct session_spot {
         struct random *random; /* NULL: none */
         uint64_t rows, outputs;
@@ -67,6 +77,14 @@ struct session {
 /* UNSUPPORTED: an operator has no lowering. */
 enum status session_prepare(struct session *session, struct error *err);
 void session_finish(struct session *session);
+
+/*
+ * Gives each parameter a buffer, and each computed value that another step reads, or none does: one
+ * whose value has been read for the last time, where there is one of that size. In the storage
+ * type; rows of one element in f32. Probabilities have none. Behind session_prepare; the buffers
+ * are the session's.
+ */
+enum status session_allocate(struct session *session, struct device *device, struct error *err);
 
 /* Nodes [first, end), which begin and end with a step. */
 enum status session_run(struct session *session, size_t first, size_t end, struct error *err);
@@ -83,6 +101,11 @@ enum status session_poison(struct session *session, struct session_spot spot, st
 /* ---- for lowerings ---- */
 
 extern const struct lowering session_lowerings[]; /* of the operators; ends with no op */
+/*
+ * Of declared stacks, forward, by ops_stack and ops_heads_attention: those that the others lack,
+ * and attention without probabilities.
+ */
+extern const struct lowering session_stack_lowerings[];
 
 struct operand session_at(const struct session *session, uint32_t value);
 /* A value as an operand of a GEMM. */

@@ -1,0 +1,119 @@
+/* What the operators of declared stacks launch, forward. */
+#include "workloads/graph/operators.h"
+#include "workloads/session/session.h"
+
+static enum status embedding(struct session *session, const struct graph_node *node,
+                             struct error *err)
+{
+    const bool positions = node->in_count > 2;
+    const struct operand none = {0};
+
+    return op_table_rows(session->ops, session->tokens, session_at(session, node->in[1]),
+                         positions ? session_at(session, node->in[2]) : none,
+                         session_at(session, node->out[0]), session->places[node->out[0]].columns,
+                         err);
+}
+
+static enum status rms_norm(struct session *session, const struct graph_node *node,
+                            struct error *err)
+{
+    const struct op_rms op = {
+        .rows = session->tokens->rows,
+        .first = 1,
+        .size = session->places[node->in[0]].columns,
+        .x = session_at(session, node->in[0]),
+        .gain = session_at(session, node->in[1]),
+        .y = session_at(session, node->out[0]),
+        .epsilon = (float)node->attributes.epsilon,
+    };
+
+    return op_rms(session->ops, &op, err);
+}
+
+/* Of a head in rows of q, k and v. */
+static uint64_t size_of(const struct session *session, const struct graph_node *node)
+{
+    return graph_size(graph_input(session->graph, node, 0), -1) /
+           (node->attributes.heads + 2 * node->attributes.kv_heads);
+}
+
+static enum status head_norm(struct session *session, const struct graph_node *node,
+                             struct error *err)
+{
+    const struct op_rms op = {
+        .rows = session->tokens->rows,
+        .first = node->attributes.heads,
+        .second = node->attributes.kv_heads,
+        .others = node->attributes.kv_heads,
+        .size = size_of(session, node),
+        .x = session_at(session, node->in[0]),
+        .gain = session_at(session, node->in[1]),
+        .other_gain = session_at(session, node->in[2]),
+        .y = session_at(session, node->out[0]),
+        .epsilon = (float)node->attributes.epsilon,
+    };
+
+    return op_rms(session->ops, &op, err);
+}
+
+static size_t takes_forward(const struct session *session, const struct graph_node *node)
+{
+    (void)session;
+    return !node->attributes.inverse;
+}
+
+static enum status prepare_rope(const struct session *session, const struct graph_node *node,
+                                struct buffer **ret, struct error *err)
+{
+    return op_rope_turns(session->ops, node->attributes.rope, node->attributes.length,
+                         size_of(session, node), ret, err);
+}
+
+static enum status rope(struct session *session, const struct graph_node *node, struct error *err)
+{
+    const struct op_rope op = {
+        .rows = session->tokens->rows,
+        .length = node->attributes.length,
+        .turned = node->attributes.heads + node->attributes.kv_heads,
+        .heads = node->attributes.heads + 2 * node->attributes.kv_heads,
+        .size = size_of(session, node),
+        .x = session_at(session, node->in[0]),
+        .y = session_at(session, node->out[0]),
+        .turns = session->steps[node - session->graph->nodes].prepared,
+    };
+
+    return op_rope(session->ops, &op, err);
+}
+
+static enum status attention(struct session *session, const struct graph_node *node,
+                             struct error *err)
+{
+    const struct op_heads op = {
+        .sequences = session->tokens->rows / node->attributes.length,
+        .length = node->attributes.length,
+        .heads = node->attributes.heads,
+        .kv_heads = node->attributes.kv_heads,
+        .size = size_of(session, node),
+        .qkv = session_at(session, node->in[0]),
+        .values = session_at(session, node->out[0]),
+    };
+
+    return op_heads_forward(session->ops, &op, err);
+}
+
+static enum status gate(struct session *session, const struct graph_node *node, struct error *err)
+{
+    return op_gate(session->ops, session_at(session, node->in[0]), session_at(session, node->in[1]),
+                   session_at(session, node->out[0]),
+                   session->tokens->rows * session->places[node->out[0]].columns, err);
+}
+
+const struct lowering session_stack_lowerings[] = {
+    {&graph_op_attention, NULL, attention, NULL},
+    {&graph_op_embedding, NULL, embedding, NULL},
+    {&graph_op_gate, NULL, gate, NULL},
+    {&graph_op_head_norm, NULL, head_norm, NULL},
+    {&graph_op_rms_norm, NULL, rms_norm, NULL},
+    {&graph_op_rope, takes_forward, rope, prepare_rope},
+    {0},
+};
