@@ -36,7 +36,8 @@ bool session_is_followed(const struct session *session, const struct graph_node 
 {
     const struct graph_node *end = session->graph->nodes + session->graph->node_count;
 
-    return node + 1 < end && node[1].op == op && node[1].in[0] == node->out[0];
+    return node + 1 < end && node[1].op == op && node[1].in[0] == node->out[0] &&
+           session->places[node->out[0]].last_read == node + 1 - session->graph->nodes;
 }
 
 /* The first of a list that takes the node, and how many nodes it takes. */
@@ -101,14 +102,19 @@ static enum status add_step(struct session *session, uint32_t first, struct erro
 static void note_reads(struct session *session, uint32_t node)
 {
     const struct graph_node *of = &session->graph->nodes[node];
-    const uint32_t end = session->steps[node].end;
 
     for (size_t i = 0; i < of->in_count; i++)
-        session->places[of->in[i]].end = end;
+        session->places[of->in[i]].last_read = node;
     for (size_t i = 0; i < of->out_count; i++)
-        session->places[of->out[i]].end = end;
+        session->places[of->out[i]].last_read = node;
     if (of->onto != GRAPH_NONE)
-        session->places[of->onto].end = end;
+        session->places[of->onto].last_read = node;
+}
+
+/* The end of the last step that uses the value. */
+static uint32_t end_of(const struct session *session, uint32_t value)
+{
+    return session->steps[session->places[value].last_read].end;
 }
 
 enum status session_prepare(struct session *session, struct error *err)
@@ -119,10 +125,10 @@ enum status session_prepare(struct session *session, struct error *err)
     session->owned = calloc(nodes + session->graph->value_count, sizeof(*session->owned));
     if (!session->steps || !session->owned)
         return error_no_memory(err);
-    for (uint32_t i = 0; i < nodes; i = session->steps[i].end)
-        TRY(add_step(session, i, err));
     for (uint32_t i = 0; i < nodes; i++)
         note_reads(session, i);
+    for (uint32_t i = 0; i < nodes; i = session->steps[i].end)
+        TRY(add_step(session, i, err));
     return STATUS_OK;
 }
 
@@ -149,7 +155,7 @@ static bool is_inside(const struct session *session, uint32_t value)
 {
     const uint32_t writer = session->graph->values[value].writer;
 
-    return session->places[value].end == session->steps[writer].end &&
+    return end_of(session, value) == session->steps[writer].end &&
            writer + 1 < session->steps[writer].end;
 }
 
@@ -170,7 +176,7 @@ enum status session_allocate(struct session *session, struct device *device, str
         place->columns = place->stride = column ? 1 : graph_size(value, -1);
         place->rows = computed;
         TRY(take_buffer(session, device, value->count * (dtype_bits(place->type) / 8),
-                        computed ? value->writer : 0, computed ? place->end : GRAPH_NONE,
+                        computed ? value->writer : 0, computed ? end_of(session, i) : GRAPH_NONE,
                         &place->buffer, err));
     }
     return STATUS_OK;
@@ -225,7 +231,7 @@ static bool is_reused(const struct session *session, uint32_t value)
 
     for (uint32_t i = value + 1; i < session->graph->value_count; i++)
         if (is_same_place(&places[i], &places[value]))
-            return session->graph->values[i].writer >= places[value].end;
+            return session->graph->values[i].writer >= end_of(session, value);
     return false;
 }
 
@@ -233,7 +239,7 @@ static bool is_reused(const struct session *session, uint32_t value)
 static enum status retire(const struct session *session, uint32_t end, struct error *err)
 {
     for (uint32_t i = 0; session->spot.random && i < session->graph->value_count; i++)
-        if (session->places[i].end == end && session->places[i].rows > 0 && is_reused(session, i))
+        if (session->places[i].rows > 0 && end_of(session, i) == end && is_reused(session, i))
             TRY(poison(session, &session->places[i], err));
     return STATUS_OK;
 }

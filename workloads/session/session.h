@@ -19,9 +19,9 @@ struct session_place {
     enum dtype type;
     uint64_t offset, by_row;  /* it begins at offset + by_row * rows of the pass */
     uint64_t columns, stride; /* of a row of its own, and from one to the next */
-    uint64_t rows;  /* of its own, for one of the pass; 0: a pass does not write it whole */
-    bool by_output; /* it has a row for each output of a pass, not for each row */
-    uint32_t end;   /* of the last step that uses it; set by session_prepare */
+    uint64_t rows;      /* of its own, for one of the pass; 0: a pass does not write it whole */
+    bool by_output;     /* it has a row for each output of a pass, not for each row */
+    uint32_t last_read; /* the last node that uses it; set by session_prepare */
 };
 
 struct session;
@@ -42,7 +42,7 @@ struct lowering {
 typedef enum status session_observe_fn(void *observer, struct operand x, uint64_t count,
                                        struct error *err);
 
-/* Filled by the caller, up to `places`, before session_prepare; all borrowed. */
+/* Filled by the caller, up to `observer`, before session_prepare; borrowed but for `places`. */
 struct session {
     const struct graph *graph;
     struct ops *ops;
@@ -52,7 +52,7 @@ struct session {
     const struct op_tokens *tokens;    /* of the pass; a buffer only where operators read it */
     const struct lowering *const *own; /* lists that end with no op and go before the others */
     void *model;                       /* whatever those want */
-    struct session_place *places;      /* one a value of the graph; owned, calloc */
+    struct session_place *places;      /* one a value of the graph; calloc, then the session's */
     struct buffer *scaling;            /* of the loss; NULL: none */
     uint64_t slot;                     /* of the loss, in its ring */
     session_observe_fn *observe;       /* NULL: none */
