@@ -44,7 +44,7 @@ ARROWS = {
 FOLDERS = {
     "workloads": {
         "data": [], "check": ["data"], "ops": ["data", "check"], "onnx": ["data", "check"],
-        "graph": ["check"], "session": ["graph", "ops"],
+        "graph": ["check"], "session": ["check", "graph", "ops"],
         "models": ["data", "check", "ops", "onnx", "graph", "session"],
         "gemm": ["data", "check", "ops", "onnx"],
         "convolution": ["data", "check", "ops", "onnx", "gemm"],

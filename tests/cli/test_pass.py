@@ -108,7 +108,7 @@ class Pass(CliTest):
         self.assertEqual(call.status, 0, call.err)
         self.assertEqual(set(self.query("SELECT status FROM trial_end")), {("ok",)})
         self.assertEqual(self.query("SELECT DISTINCT output FROM verification ORDER BY output"),
-                         [("output",), ("output.blocks",), ("output.live",), ("outputs",)])
+                         [("nodes",), ("output",), ("output.blocks",), ("output.live",), ("outputs",)])
         self.assertEqual(self.query("SELECT DISTINCT passed FROM verification"), [(1,)])
         second = subprocess.run([sys.executable, VERIFIER, self.db], capture_output=True, text=True, check=False)
         self.assertEqual((self.assay("verify", self.db).status, second.returncode), (0, 0), second.stdout)

@@ -116,11 +116,21 @@ static struct {
     struct device_ops ops;
     uint64_t launches, drop; /* the launch that is left out */
     char dropped[64];
+    float epsilon; /* of RMS norms; 0: theirs */
 } lies;
 
 static enum status lying_launch(struct device *target, const struct kernel_launch *launch,
                                 struct error *err)
 {
+    if (lies.epsilon > 0.0f && !strcmp(launch->kernel, "stack_rms")) {
+        struct kernel_launch other = *launch;
+        struct kernel_arg args[32];
+
+        memcpy(args, launch->args, launch->arg_count * sizeof(*args));
+        args[launch->arg_count - 1].f32 = lies.epsilon;
+        other.args = args;
+        return lies.kept->kernel_launch(target, &other, err);
+    }
     if (lies.launches++ != lies.drop)
         return lies.kept->kernel_launch(target, launch, err);
     snprintf(lies.dropped, sizeof(lies.dropped), "%s", launch->kernel);
@@ -165,6 +175,26 @@ TEST(one_launch)
         }
         model_running_stop(&running);
     }
+}
+
+/* What the rounding of all arrays hides in the output shows in a node. */
+TEST(wrong_epsilon)
+{
+    struct model_running running;
+    struct error failure = ERROR_INIT;
+
+    if (!device)
+        skip();
+    model_running_start(&running, device, LLAMA, PRECISION_BF16);
+    check(&running);
+    begin_lies(UINT64_MAX);
+    lies.epsilon = 6e-4f;
+    assert_int_equal(workload_spot_check(running.base, 5, note_check, NULL, &failure),
+                     STATUS_CHECK_FAILED);
+    device->ops = lies.kept;
+    if (!strstr(failure.message, "nodes"))
+        fail_msg("not by its nodes: %s", failure.message);
+    model_running_stop(&running);
 }
 
 TEST(refused)

@@ -31,7 +31,10 @@ enum status gpt2_spot_begin(struct gpt2_device *model, struct random *random, st
     const struct gpt2_device_plan *plan = &model->plan;
     const bool cached = plan->page > 0;
     const struct session_spot spot = {
-        random, cached ? model->step.rows : plan->sequences * plan->length, model->step.outputs};
+        .random = random,
+        .rows = cached ? model->step.rows : plan->sequences * plan->length,
+        .outputs = model->step.outputs,
+    };
 
     return session_poison(&model->session, spot, err);
 }

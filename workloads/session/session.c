@@ -248,6 +248,8 @@ enum status session_run(struct session *session, size_t first, size_t end, struc
 {
     for (size_t i = first; i < end; i = session->steps[i].end) {
         TRY(session->steps[i].lowering->launch(session, &session->graph->nodes[i], err));
+        if (session->spot.random && session->spot.nodes)
+            TRY(session_check_step(session, (uint32_t)i, err));
         TRY(retire(session, session->steps[i].end, err));
     }
     return STATUS_OK;

@@ -24,6 +24,13 @@ struct session_place {
     uint32_t last_read; /* the last node that uses it; set by session_prepare */
 };
 
+/* What session_check_step found. */
+struct session_nodes {
+    double error; /* the largest normalised RMS of a row */
+    uint64_t compared;
+    char worst[GRAPH_NAME_MAX]; /* what the node writes */
+};
+
 struct session;
 /* What an operator launches. */
 struct lowering {
@@ -71,6 +78,7 @@ struct session {
     struct session_spot {
         struct random *random; /* NULL: none */
         uint64_t rows, outputs;
+        struct session_nodes *nodes; /* NULL: they are not checked */
     } spot;
 };
 
@@ -97,6 +105,15 @@ enum status session_run(struct session *session, size_t first, size_t end, struc
  * that changes it. Waits. The random numbers must last as long.
  */
 enum status session_poison(struct session *session, struct session_spot spot, struct error *err);
+
+/*
+ * Whether a step that has just run, if it is drawn, wrote a drawn row as the reference of its nodes
+ * makes it from its inputs as they are on the device, into spot.nodes; session_run calls it. It
+ * costs the same however many layers there are. Not where a parameter has more than 4 M elements;
+ * of what depends on positions before, one of the first 32 of a sequence. Of graphs that
+ * session_allocate has placed. Waits.
+ */
+enum status session_check_step(const struct session *session, uint32_t first, struct error *err);
 
 /* ---- for lowerings ---- */
 
