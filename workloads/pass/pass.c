@@ -618,7 +618,7 @@ static enum status check_nodes(struct pass_instance *instance, uint64_t secret,
                           .error = fmin(found.error, DBL_MAX),
                           .tolerance = node_tolerance(&instance->base.work),
                           .metric = "normalised_rms",
-                          .reason = "f32 sums of one operator give 4e-6, a wrong term 1e-2 and "
+                          .reason = "f32 sums of one operator give 3e-7, a wrong term 1e-2 and "
                                     "more; narrower: besides, the rounding of what it writes",
                           .compared = found.compared,
                       },
