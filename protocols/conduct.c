@@ -29,58 +29,60 @@
 
 /* ---- what the harness saw, as a record ---- */
 
-#define M(...) MEMBER(struct conduct_clocks, __VA_ARGS__, .flags = MEMBER_FROM_0 | MEMBER_LATER)
-static const struct member clocks_members[] = {
-    M(INTEGER, raw_ns),
-    M(INTEGER, ticks),
-    M(INTEGER, device_ns),
-};
-#undef M
-#define NO_CLOCKS                                                                                  \
-    {                                                                                              \
-        -1, -1, -1                                                                                 \
-    }
-static const struct conduct_clocks no_clocks = NO_CLOCKS;
-const struct type conduct_clocks_type =
-    TYPE(struct conduct_clocks, "clocks", clocks_members, .unknown = &no_clocks);
+#define ROW(member, with_flags, says)                                                              \
+    MEMBER(RECORD, INTEGER, member, .flags = (with_flags), .help = (says)),
+#define RECORD struct conduct_clocks
+static const struct member clocks_members[] = {CONDUCT_CLOCKS_MAP(ROW)};
+#undef RECORD
+const struct type conduct_clocks_type = TYPE(struct conduct_clocks, "clocks", clocks_members);
+
+#define RECORD struct conduct_report
+static const struct member report_members[] = {CONDUCT_REPORT_MAP(ROW)};
+#undef RECORD
+const struct type conduct_report_type = TYPE(struct conduct_report, "a report", report_members);
 
 static const char *const checks_names[] = {NULL, "assay"};
 
-#define M(...) MEMBER(struct conduct_seen, __VA_ARGS__)
+#define RECORD struct conduct_seen
 static const struct member seen_members[] = {
-    M(INTEGER, go_ns),
-    M(INTEGER, told_ns),
-    M(INTEGER, go_utc_ns, .flags = MEMBER_FROM_0 | MEMBER_LATER),
-    M(INTEGER, told_utc_ns, .flags = MEMBER_FROM_0 | MEMBER_LATER),
-    M(INTEGER, kernel_ns, .flags = MEMBER_FROM_0),
-    M(RECORD, clocks, .of = &conduct_clocks_type),
-    M(RECORD, worker_clocks, .of = &conduct_clocks_type),
-    M(INTEGER, ticks_per_s, .flags = MEMBER_FROM_0),
-    M(INTEGER, spot_checks),
-    M(INTEGER, spot_checks_ns),
-    M(INTEGER, window_checks_ns, .flags = MEMBER_FROM_0 | MEMBER_LATER),
-    M(INTEGER, reference_ns, .flags = MEMBER_FROM_0 | MEMBER_LATER),
-    M(INTEGER, read_back_ns, .flags = MEMBER_FROM_0 | MEMBER_LATER),
-    M(INTEGER, checked_least_ns, .flags = MEMBER_FROM_0 | MEMBER_LATER),
-    M(INTEGER, checked_median_ns, .flags = MEMBER_FROM_0 | MEMBER_LATER),
-    M(CHARS, worker, .size = DIGEST_HEX_SIZE, .flags = MEMBER_WHOLE),
-    M(INTEGER, outputs_checked, .flags = MEMBER_OPTIONAL),
-    M(NAME, checks, .flags = MEMBER_OPTIONAL, .names = MEMBER_NAMES(checks_names)),
+    CONDUCT_SEEN_MAP(ROW)
+        MEMBER_ALL_OF(conduct_report_type, .offset = offsetof(struct conduct_seen, report)),
+    MEMBER(RECORD, RECORD, clocks, .of = &conduct_clocks_type,
+           .help = "what else the harness read of the time from `go_ns` to `told_ns`"),
+    MEMBER(RECORD, RECORD, worker_clocks, .of = &conduct_clocks_type,
+           .help = "what its worker read over its phase `window`"),
+    MEMBER(RECORD, CHARS, worker, .size = DIGEST_HEX_SIZE, .flags = MEMBER_WHOLE,
+           .help = "the SHA-256 of the program that measured"),
+    MEMBER(RECORD, NAME, checks, .flags = MEMBER_OPTIONAL, .names = MEMBER_NAMES(checks_names),
+           .help = "`assay` where another program than assay's own measured and handed its outputs "
+                   "over, which the plan names"),
 };
-#undef M
-#define NOTHING_SEEN                                                                               \
-    {                                                                                              \
-        .go_utc_ns = -1, .told_utc_ns = -1, .kernel_ns = -1, .clocks = NO_CLOCKS,                  \
-        .worker_clocks = NO_CLOCKS, .ticks_per_s = -1, .window_checks_ns = -1, .reference_ns = -1, \
-        .read_back_ns = -1, .checked_least_ns = -1, .checked_median_ns = -1                        \
-    }
-static const struct conduct_seen nothing_seen = NOTHING_SEEN;
-const struct type conduct_seen_type =
-    TYPE(struct conduct_seen, "conduct", seen_members, .unknown = &nothing_seen);
+#undef RECORD
+const struct type conduct_seen_type = TYPE(struct conduct_seen, "conduct", seen_members);
+
+static const struct member facts_members[] = {
+    {.name = "conduct",
+     .kind = MEMBER_RECORD,
+     .flags = MEMBER_OPTIONAL,
+     .of = &conduct_seen_type,
+     .help = "what the harness itself saw of the trial"},
+};
+const struct type conduct_facts_type = TYPE_OF_MEMBERS(facts_members, .is_open = true);
+
+struct conduct_seen conduct_seen_of(const json_t *facts)
+{
+    struct conduct_seen seen;
+
+    type_read(&conduct_seen_type, json_object_get(facts, "conduct"), &seen);
+    return seen;
+}
 
 struct conduct conduct_new(void)
 {
-    return (struct conduct){.warmup.begin_ns = -1, .window.begin_ns = -1, .seen = NOTHING_SEEN};
+    struct conduct conduct = {.warmup.begin_ns = -1, .window.begin_ns = -1};
+
+    type_unknown(&conduct_seen_type, &conduct.seen);
+    return conduct;
 }
 
 /* ---- the median of samples ---- */
@@ -245,7 +247,7 @@ bool conduct_spent(const struct conduct *conduct, struct conduct_spent *ret)
     *ret = (struct conduct_spent){.window = length,
                                   .samples = (double)window->wall_ns,
                                   .checks = (double)conduct->seen.window_checks_ns,
-                                  .reference = fmax((double)conduct->seen.reference_ns, 0)};
+                                  .reference = fmax((double)conduct->seen.report.reference_ns, 0)};
     ret->gaps = fmax(length - ret->samples - ret->checks - ret->reference, 0);
     return true;
 }
@@ -287,7 +289,7 @@ static enum status check_gaps(const struct protocol *protocol, const struct cond
 /* What is read back after a sample is there, unless the wait at its end was none. */
 static enum status check_read_back(const struct conduct *conduct, struct error *err)
 {
-    const double late_ns = (double)(conduct->seen.read_back_ns - CHECKED_ALONE_NS);
+    const double late_ns = (double)(conduct->seen.report.read_back_ns - CHECKED_ALONE_NS);
     const double sample_ns = conduct->window.median_ns;
 
     if (conduct->scheduled != 0 || sample_ns <= 0 || late_ns <= CONDUCT_LATE_MOST * sample_ns)
@@ -296,7 +298,7 @@ static enum status check_read_back(const struct conduct *conduct, struct error *
         err, STATUS_INVALID,
         "clock.result: a byte of the result was there %.3g s or more after nine of ten "
         "samples, which take %.3g s: the wait for the device returns early",
-        (double)conduct->seen.read_back_ns / 1e9, sample_ns / 1e9);
+        (double)conduct->seen.report.read_back_ns / 1e9, sample_ns / 1e9);
 }
 
 static enum status check_window(const struct protocol *protocol, const struct conduct *conduct,

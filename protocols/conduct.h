@@ -25,11 +25,62 @@ struct conduct_part {
     int64_t begin_ns, end_ns; /* the worker's phase, since the trial's start; -1: it sent none */
 };
 
-/* What clocks other than CLOCK_MONOTONIC say that the window took; -1: there is none. */
+/*
+ * What a trial's record has of its conduct: a row a member, with its flags (core/type.h) and what
+ * it says. Structs, JSON, reading back, schema and the tables in FORMAT.md follow. All are int64_t,
+ * -1 where they are FROM_0 and not known.
+ */
+#define NOTED 0
+#define NOTED_OR_NULL MEMBER_FROM_0
+#define NOTED_LATER (MEMBER_FROM_0 | MEMBER_LATER)
+/* clang-format off */
+
+/* What clocks other than CLOCK_MONOTONIC say that the window took. */
+#define CONDUCT_CLOCKS_MAP(X)                                                                      \
+    X(raw_ns, NOTED_LATER, "by CLOCK_MONOTONIC_RAW")                                               \
+    X(ticks, NOTED_LATER, "of the processor's counter")                                            \
+    X(device_ns, NOTED_LATER, "by the device's own clock, of the worker alone")
+
+/* What assay's own worker says of its window: in its message `phase`, and so in the record. */
+#define CONDUCT_REPORT_MAP(X)                                                                      \
+    X(reference_ns, NOTED_LATER,                                                                   \
+      "what assay's own worker says that it spent in the window in the reference loop")            \
+    X(read_back_ns, NOTED_LATER,                                                                   \
+      "the 10th percentile, since a busy machine delays many, of the times until a byte of the"    \
+      " result was read back after a sample, after those that the worker drew (null of another"    \
+      " program, of fewer than three, and of `generation` and `synthetic`)")
+
+/* What the harness saw: member `conduct` of the trial's facts, with those above. */
+#define CONDUCT_SEEN_MAP(X)                                                                        \
+    X(go_ns, NOTED, "when the harness let the window begin, by its clock since the trial's start") \
+    X(told_ns, NOTED, "when it heard of the window's end, likewise")                               \
+    X(go_utc_ns, NOTED_LATER, "the date at `go_ns`")                                               \
+    X(told_utc_ns, NOTED_LATER, "the date at `told_ns`")                                           \
+    X(kernel_ns, NOTED_OR_NULL,                                                                    \
+      "the time between them by the kernel's own clock; null: it cannot be asked")                 \
+    X(ticks_per_s, NOTED_OR_NULL,                                                                  \
+      "the counter's rate by CLOCK_MONOTONIC_RAW from the trial's start to `go_ns`")               \
+    X(spot_checks, NOTED, "how many were made in the window and answered")                         \
+    X(spot_checks_ns, NOTED,                                                                       \
+      "how long they took as the worker says (at most, until its answer came); part of the gaps")  \
+    X(window_checks_ns, NOTED_LATER, "the same of those within the window")                        \
+    X(checked_least_ns, NOTED_LATER,                                                               \
+      "the shortest of the iterations that were checked, each from an empty queue until a byte of" \
+      " its result was read back (not known of other programs, which hand over what a sample"      \
+      " left, and of `generation` and `synthetic`)")                                               \
+    X(checked_median_ns, NOTED_LATER, "the median of the same iterations")                         \
+    X(outputs_checked, MEMBER_OPTIONAL,                                                            \
+      "how many times assay compared outputs that the worker handed over: at least once for each"  \
+      " spot check, once before and once after")
+/* clang-format on */
+#define CONDUCT_FIELD(name, flags, help) int64_t name;
+
 struct conduct_clocks {
-    int64_t raw_ns;    /* CLOCK_MONOTONIC_RAW */
-    int64_t ticks;     /* of the processor's counter */
-    int64_t device_ns; /* the device's own, of the worker alone */
+    CONDUCT_CLOCKS_MAP(CONDUCT_FIELD)
+};
+
+struct conduct_report {
+    CONDUCT_REPORT_MAP(CONDUCT_FIELD)
 };
 
 enum conduct_clock {
@@ -48,29 +99,12 @@ enum conduct_checks {
     CONDUCT_CHECKS_OF_ASSAY,
 };
 
-/* What the harness saw of a trial: member `conduct` of the trial's facts. */
 struct conduct_seen {
-    /* By the harness's clock since the trial's start: when the harness let the window begin, and
-     * when the worker reported that it had ended. */
-    int64_t go_ns, told_ns;
-    int64_t go_utc_ns, told_utc_ns; /* the date then; -1: not known */
-    int64_t kernel_ns; /* between, by the kernel's own clock (clock_kernel_ns); -1: there is none */
+    CONDUCT_SEEN_MAP(CONDUCT_FIELD)
     struct conduct_clocks clocks;        /* from go_ns to told_ns, by the harness */
     struct conduct_clocks worker_clocks; /* over the worker's phase, by the worker */
-    int64_t ticks_per_s;                 /* by the harness, before the window; -1: not known */
-    int64_t spot_checks;                 /* made and answered */
-    int64_t spot_checks_ns; /* what they took together, as the worker says; part of the gaps */
-    /* The same of those within the window, each bounded by the time until its answer; and what
-     * assay's own worker spent there in the reference loop, as it says; -1: not known. */
-    int64_t window_checks_ns, reference_ns;
-    /* The 10th percentile of the times of reading a byte of the result back after a sample, since a
-     * busy machine delays many; -1: not known. */
-    int64_t read_back_ns;
-    /* The shortest and the median iteration that was checked, until a byte of its result was read
-     * back; -1: not known. */
-    int64_t checked_least_ns, checked_median_ns;
+    struct conduct_report report;
     char worker[DIGEST_HEX_SIZE]; /* SHA-256 of the program that measured; "": not known */
-    int64_t outputs_checked;      /* handed over by the worker and compared by the harness */
     enum conduct_checks checks;
 };
 
@@ -104,8 +138,13 @@ void conduct_samples_finish(struct conduct_samples *samples);
 /* Nothing is known. */
 struct conduct conduct_new(void);
 
-/* conduct_clocks: of a worker's phase. Both own nothing, and take what is missing as not known. */
-extern const struct type conduct_clocks_type, conduct_seen_type;
+/* The first two: of a worker's phase. All own nothing, and take what is missing as not known. */
+extern const struct type conduct_clocks_type, conduct_report_type, conduct_seen_type;
+/* What a trial's facts have of it; nothing is known where they are withheld, or of another shape.
+ */
+struct conduct_seen conduct_seen_of(const json_t *facts);
+/* A trial's facts, of which `conduct` alone is known: for schemas. */
+extern const struct type conduct_facts_type;
 
 /*
  * By what share of the window the clock and CLOCK_MONOTONIC disagree, in the harness or in the

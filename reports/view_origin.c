@@ -6,6 +6,7 @@
 #include "harness/core/cleanup.h"
 #include "harness/core/text.h"
 #include "harness/core/member.h"
+#include "protocols/conduct.h"
 #include "reports/view_json.h"
 
 #define WORKER "variable.ASSAY_WORKER"
@@ -92,8 +93,7 @@ bool view_origin_read(const json_t *trials, struct view_origin *ret)
          * is not supported measured nothing. */
         const char *status = member_string(trial, "status");
         const bool checked =
-            json_object_get(json_object_get(json_object_get(trial, "facts"), "conduct"),
-                            "checks") ||
+            conduct_seen_of(json_object_get(trial, "facts")).checks == CONDUCT_CHECKS_OF_ASSAY ||
             (status && !strcmp(status, "unsupported"));
         const char *at;
         json_t *readings;

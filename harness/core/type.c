@@ -113,7 +113,7 @@ static bool is_empty(const struct member *m, const void *record)
     case MEMBER_CHARS:
         return *(const char *)at == '\0';
     case MEMBER_DIGEST:
-        return digest_equal(at, &(struct digest){{0}});
+        return !has_value(m, record) || digest_equal(at, &(struct digest){{0}});
     case MEMBER_LIST:
         return list_count(m, record) == 0;
     case MEMBER_RECORD:
@@ -125,9 +125,9 @@ static bool is_empty(const struct member *m, const void *record)
 }
 
 /* Text of anyone's, which may be malformed, must not cost the record that it stands in. */
-static json_t *string_json(const char *text)
+static json_t *string_json(const struct member *m, const char *text)
 {
-    json_t *json = json_string(text);
+    json_t *json = m->flags & MEMBER_PRINTABLE ? NULL : json_string(text);
 
     return json || !text ? json : printable_or_null(text);
 }
@@ -149,9 +149,9 @@ static json_t *member_to_json(const struct member *m, const void *record)
     case MEMBER_NAME:
         return json_string(name_of(m, record));
     case MEMBER_TEXT:
-        return string_json(*(const char *const *)at);
+        return string_json(m, *(const char *const *)at);
     case MEMBER_CHARS:
-        return string_json(at);
+        return string_json(m, at);
     case MEMBER_DIGEST:
         return json_string(digest_hex(at, hex));
     case MEMBER_JSON:
@@ -381,15 +381,34 @@ static const char *member_read(const struct member *m, const json_t *json, char 
     return is_good ? NULL : "";
 }
 
+static void set_from_0(const struct type *type, char *record)
+{
+    for (size_t i = 0; i < type->count; i++) {
+        const struct member *m = &type->members[i];
+
+        if (m->flags & MEMBER_FROM_0)
+            *(int64_t *)(record + m->offset) = -1;
+        else if (m->kind == MEMBER_RECORD)
+            set_from_0(m->of, record + m->offset);
+    }
+}
+
+void type_unknown(const struct type *type, void *ret)
+{
+    if (type->unknown) {
+        memcpy(ret, type->unknown, type->size);
+        return;
+    }
+    memset(ret, 0, type->size);
+    set_from_0(type, ret);
+}
+
 const char *type_read(const struct type *type, const json_t *json, void *ret)
 {
     static _Thread_local char path[256];
     const char *wrong = json_is_object(json) ? NULL : "";
 
-    if (type->unknown)
-        memcpy(ret, type->unknown, type->size);
-    else
-        memset(ret, 0, type->size);
+    type_unknown(type, ret);
     if (type_is_value(type))
         wrong = member_read(type->members, json, ret);
     for (size_t i = 0; i < type->count && json_is_object(json) && !type_is_value(type); i++) {

@@ -52,7 +52,8 @@ enum member_flags {
     MEMBER_OPTIONAL = 2,
     /* Came later: need not be there when it is read. */
     MEMBER_LATER = 4,
-    /* INTEGER: below 0 there is none, and it is null; -1 where null is read. */
+    /* INTEGER, COUNT (of an int64_t): below 0 there is none, and it is null; -1 where null is read,
+     * or nothing. */
     MEMBER_FROM_0 = 8,
     /* CHARS: text that does not fit is not valid. */
     MEMBER_WHOLE = 16,
@@ -61,6 +62,8 @@ enum member_flags {
     /* Means something beside the others of its file alone (a row's number): exports leave it out.
      */
     MEMBER_LOCAL = 64,
+    /* TEXT: written in printable characters (printable_or_null), as what others say is. */
+    MEMBER_PRINTABLE = 128,
 };
 
 /* How a member is written that no kind fits. All three get the member's address in the record. */
@@ -78,7 +81,8 @@ struct member {
     enum member_kind kind;
     unsigned flags;
     size_t offset;
-    size_t has; /* numbers, RECORD: offset of a bool, whether there is one; 0: the value says it */
+    size_t has; /* numbers, RECORD, DIGEST: offset of a bool, whether there is one; 0: the value
+                   says it */
     bool (*absent)(const void *record); /* whether there is none; NULL: the value says it */
     size_t size;                        /* of CHARS, of a LIST inside the record */
     size_t count;                       /* of a LIST: the offset of its number */
@@ -97,10 +101,11 @@ struct type {
     const struct member *members;
     size_t count;
     const void
-        *unknown; /* a record of which nothing is known, from which reading starts; NULL: zeros */
+        *unknown; /* as type_unknown gives it; NULL: zeros, and -1 where a member is FROM_0 */
     void (*settle)(
         void *record); /* after reading: what follows from several members; NULL: nothing */
     const char *def;   /* in schemas it stands once, in "$defs" under this name; NULL: in place */
+    bool is_open;      /* in schemas: an object that may have other members, too */
 };
 
 #define MEMBER(record, of_kind, member_name, ...)                                                  \
@@ -153,8 +158,11 @@ extern const struct type type_of_real, type_of_finite, type_of_integer, type_of_
 /* New JSON, an object; NULL: out of memory. */
 json_t *type_to_json(const struct type *type, const void *record);
 
+/* A record of which nothing is known, from which reading starts. */
+void type_unknown(const struct type *type, void *ret);
+
 /*
- * Reads what is valid; the rest of `ret` is as of `unknown`, reals NaN. NULL, or the path of the
+ * Reads what is valid; the rest of `ret` is as of type_unknown, reals NaN. NULL, or the path of the
  * first member that is missing or not valid ("plan.load"; "" where `json` is no object), in a
  * buffer of the calling thread until its next call; type_no_memory where memory has run out. Free
  * the record with type_finish in each case.
@@ -167,10 +175,11 @@ enum status type_from_json(const struct type *type, const json_t *json, void *re
                            struct error *err);
 
 /*
- * JSON Schema (type_schema.c), new: a closed object, as `--json` prints it: integers within 2^53,
- * COUNTs beyond as decimal strings; a member that is printed as text is a string, and one whose
- * name ends in "utc_ns" has an ISO 8601 twin. Members that are neither OPTIONAL nor LATER are
- * required. Types with a `def` are added to `definitions`; where it is NULL they stand in place.
+ * JSON Schema (type_schema.c), new: an object, closed unless is_open, as `--json` prints it:
+ * integers within 2^53, COUNTs beyond as decimal strings; a member that is printed as text is a
+ * string, and one whose name ends in "utc_ns" has an ISO 8601 twin. Members that are neither
+ * OPTIONAL nor LATER are required. Types with a `def` are added to `definitions`; where it is NULL
+ * they stand in place.
  */
 json_t *type_schema(const struct type *type, json_t *definitions);
 

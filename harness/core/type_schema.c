@@ -173,7 +173,7 @@ static json_t *object_schema(const struct type *type, json_t *definitions)
 
     add_members(type, properties, required, definitions);
     return json_pack("{s:s, s:o, s:o, s:b}", "type", "object", "properties", properties, "required",
-                     required, "additionalProperties", 0);
+                     required, "additionalProperties", type->is_open);
 }
 
 static json_t *schema_here(const struct type *type, json_t *definitions)

@@ -29,7 +29,7 @@
 
 struct call {
     const struct trial_request *request;
-    json_t *message; /* the trial's, with the task */
+    json_t *trial; /* the request's, with the task */
     handover_check_fn *check;
     void *context;
     bool over;
@@ -51,28 +51,28 @@ static enum status listen_once(struct worker_process *worker, struct call *call,
     TRY(status);
     TRY(message_parse(line, length, &message, err));
     if (message.type == MESSAGE_HELLO)
-        return channel_write_json(&worker->channel, call->message, clock_monotonic_ns() + SEND_NS,
-                                  err);
+        return message_send(&worker->channel, &(struct message){MESSAGE_TRIAL, .body = call->trial},
+                            clock_monotonic_ns() + SEND_NS, err);
     if (message.type == MESSAGE_CHECK && call->check)
         return call->check(call->context, &message, err);
     call->over = message.type == MESSAGE_HANDED_OVER || message.type == MESSAGE_END;
-    return message.type == MESSAGE_END
-               ? error_set(err, message.status, "%s", message.text ? message.text : "")
-               : STATUS_OK;
+    return message.type == MESSAGE_END ? error_set(err, message.end.status, "%s",
+                                                   message.end.message ? message.end.message : "")
+                                       : STATUS_OK;
 }
 
 static enum status run_task(struct call *call, json_t *task, struct error *err)
 {
     const struct worker_start start = {.own = true};
-    json_t *body = json_copy((json_t *)call->request->message);
+    json_auto_t *trial = json_copy((json_t *)call->request->message);
     struct worker_process worker;
     struct process_exit exit;
     enum status status = STATUS_OK;
 
-    if (!body || !task || json_object_set_new(body, "hand_over", task) < 0)
+    if (json_object_set_new(trial, "hand_over", task) < 0)
         status = error_no_memory(err);
-    json_object_del(body, "framework");
-    call->message = json_pack("{s:s, s:o}", "type", "trial", "trial", body);
+    json_object_del(trial, "framework");
+    call->trial = trial;
     worker_process_init(&worker);
     if (status == STATUS_OK)
         status = worker_process_start(&worker, &start, err);
@@ -83,7 +83,6 @@ static enum status run_task(struct call *call, json_t *task, struct error *err)
          process_wait(&worker.process, clock_monotonic_ns() + SEND_NS, &exit, NULL) != STATUS_OK))
         process_stop(&worker.process, STOP_GRACE_NS, &exit);
     worker_process_finish(&worker);
-    json_decref(call->message);
     return status;
 }
 
@@ -269,6 +268,7 @@ void handover_finish(struct handover *handover)
             close(handover->inputs[i]);
     free(handover->folder);
     free(handover->file);
+    free(handover->outputs);
     free(handover->inputs);
     free(handover->secrets);
     free(handover->entries);
@@ -291,28 +291,27 @@ static char *outputs_path(const struct handover *handover, int64_t number)
     return text_format("%s/outputs.%" PRId64, handover->folder, number);
 }
 
-json_t *handover_ask(struct handover *handover, const char *phase)
+bool handover_ask(struct handover *handover, const char *phase, struct message *ret)
 {
     const int64_t number = handover->asked;
-    char *path = outputs_path(handover, number), inputs[64];
-    json_t *message;
 
-    if (number >= handover->capacity) {
-        free(path);
-        return NULL;
-    }
+    if (number >= handover->capacity)
+        return false;
+    free(handover->outputs);
+    handover->outputs = outputs_path(handover, number);
     handover->entries[number] = (struct handover_entry){
         .phase = phase,
         .secret = number > 0 ? handover->secrets[number - 1] : 0,
         .drawn = number > 0,
     };
     handover->asked++;
-    snprintf(inputs, sizeof(inputs), "/proc/%d/fd/%d", (int)getpid(), handover->inputs[number]);
-    message =
-        json_pack("{s:s, s:I, s:s, s:s}", "type", message_type_name(MESSAGE_HAND_OVER), "number",
-                  (json_int_t)number, "outputs", path ? path : "", "inputs", inputs);
-    free(path);
-    return message;
+    snprintf(handover->next_inputs, sizeof(handover->next_inputs), "/proc/%d/fd/%d", (int)getpid(),
+             handover->inputs[number]);
+    *ret = (struct message){MESSAGE_HAND_OVER,
+                            .hand_over = {.number = number,
+                                          .outputs = handover->outputs ? handover->outputs : "",
+                                          .inputs = handover->next_inputs}};
+    return true;
 }
 
 enum status handover_take(struct handover *handover, const struct message *message,
@@ -320,16 +319,16 @@ enum status handover_take(struct handover *handover, const struct message *messa
 {
     struct handover_entry *entry = &handover->entries[handover->made];
 
-    if (handover->asked != handover->made + 1 || message->number != handover->made)
+    if (handover->asked != handover->made + 1 || message->handed_over.number != handover->made)
         return error_set(err, STATUS_PROTOCOL,
                          "the worker hands over outputs %" PRId64 ", which were not asked for",
-                         message->number);
-    if (message->iteration <= (handover->made > 0 ? entry[-1].iteration : 0))
+                         message->handed_over.number);
+    if (message->handed_over.iteration <= (handover->made > 0 ? entry[-1].iteration : 0))
         return error_set(err, STATUS_PROTOCOL,
                          "the worker hands over the outputs of iteration %" PRId64
                          ", and none has run since those before",
-                         message->iteration);
-    entry->iteration = message->iteration;
+                         message->handed_over.iteration);
+    entry->iteration = message->handed_over.iteration;
     handover->made++;
     return STATUS_OK;
 }

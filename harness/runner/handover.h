@@ -37,6 +37,7 @@ struct handover {
     struct handover_entry *entries;
     int64_t capacity; /* of the three */
     int64_t asked, made, judged;
+    char *outputs, next_inputs[64]; /* paths of the latest request; the first on the heap */
 };
 
 /*
@@ -50,9 +51,11 @@ void handover_finish(struct handover *handover);
 /* Member "handover" of the trial's message; new. */
 json_t *handover_message(const struct handover *handover);
 
-/* Asks for the outputs of the latest iteration, for a check of that phase, and hands over the
- * inputs of the next ones; new. */
-json_t *handover_ask(struct handover *handover, const char *phase);
+/*
+ * The message that asks for the outputs of the latest iteration, for a check of that phase, and
+ * hands over the inputs of the next ones; good until the next. False: no more is asked for.
+ */
+bool handover_ask(struct handover *handover, const char *phase, struct message *ret);
 /* Takes the answer. PROTOCOL: nothing was asked, or its iteration was before the last one. */
 enum status handover_take(struct handover *handover, const struct message *message,
                           struct error *err);

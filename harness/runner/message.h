@@ -1,6 +1,7 @@
 /*
- * message - the worker protocol's messages, checked. PROTOCOL.md says what they mean and when they
- * come; this file is where a line from a worker, ours or not, is accepted or refused.
+ * message - the worker protocol's messages. PROTOCOL.md says what they mean and when they come;
+ * this file is where a line from a worker, ours or not, is accepted or refused. Each type of
+ * message is a table of its members in message.c (core/type.h), by which it is written and read.
  */
 #ifndef ASSAY_RUNNER_MESSAGE_H
 #define ASSAY_RUNNER_MESSAGE_H
@@ -12,6 +13,9 @@
 #include <jansson.h>
 
 #include "harness/core/status.h"
+#include "harness/runner/channel.h"
+#include "protocols/conduct.h"
+#include "results/store/store.h"
 
 #define WORKER_PROTOCOL_VERSION 2
 #define MESSAGE_NAME_MAX 64 /* of a phase, series or point, NUL included */
@@ -42,47 +46,64 @@ enum message_type {
         MESSAGE_TYPE_COUNT
 };
 
-/* A checked message. Strings and JSON belong to `json`. Only the members of its type are set. */
+/* Of the union, the member of its type. Of one that was read, texts and JSON belong to `json`; of
+ * one that is sent, to its maker. */
 struct message {
     enum message_type type;
-    json_t *json;                         /* the whole message */
-    int64_t protocol;                     /* hello */
-    const char *worker;                   /* hello */
-    bool handover;                        /* hello: it takes files and hands its outputs over */
-    int64_t iteration;                    /* handed_over: whose outputs they are, from 1 */
-    const char *name;                     /* phase, samples (series), sync (point) */
-    int64_t begin_ns, end_ns;             /* phase: CLOCK_MONOTONIC of this host */
-    int64_t reference_ns;                 /* phase: of it, in the reference loop; -1: not told */
-    int64_t read_back_ns;                 /* phase: 10th percentile; -1: not told */
-    const json_t *clocks;                 /* phase: what others say that it took; NULL: nothing */
-    int64_t number;                       /* spot_check, spot_checked: from 0 */
-    uint64_t secret;                      /* spot_check: what draws all that is checked */
-    int64_t took_ns;                      /* spot_checked: its time, iteration included */
-    int64_t iteration_ns;                 /* spot_checked: of the iteration alone; -1: not known */
-    uint64_t first;                       /* samples: index of the first value */
-    int64_t *values;                      /* samples, heap; NULL when there are none */
-    size_t count;                         /* samples */
-    const json_t *body;                   /* device, artifact, choices, facts, trial: the object */
-    const char *phase;                    /* check: before or after the window */
-    const char *output, *metric, *reason; /* check */
-    double error, tolerance;              /* check; error is NaN where the worker said null */
-    uint64_t compared;                    /* check */
-    bool passed;                          /* check */
-    enum status status;                   /* end */
-    const char *text;                     /* end: message, NULL when ok */
-    int64_t iterations_per_sample, window_first, samples; /* end */
+    json_t *json; /* the whole message that was read */
+    union {
+        struct {
+            int64_t protocol;
+            const char *worker;
+            bool handover; /* it takes files and hands its outputs over */
+        } hello;
+        const json_t *body; /* trial, device, artifact, choices, facts: the object of that name */
+        struct {
+            const char *name;
+            int64_t begin_ns, end_ns;     /* CLOCK_MONOTONIC of this host */
+            struct conduct_clocks clocks; /* window: what others say that it took */
+            struct conduct_report report; /* window */
+        } phase;
+        struct {
+            int64_t number;  /* from 0 */
+            uint64_t secret; /* draws all that is checked */
+        } spot_check;
+        struct {
+            int64_t number, took_ns; /* its time, iteration included */
+            int64_t iteration_ns;    /* of the iteration alone; -1: not known */
+        } spot_checked;
+        struct {
+            int64_t number;
+            const char *outputs, *inputs; /* paths */
+        } hand_over;
+        struct {
+            int64_t number, took_ns;
+            int64_t iteration; /* whose outputs they are, from 1 */
+        } handed_over;
+        struct {
+            const char *series;
+            uint64_t first;        /* index of the first value */
+            const int64_t *values; /* heap where it was read; NULL when there are none */
+            size_t count;
+        } samples;
+        const char *sync; /* the point */
+        struct store_check check;
+        struct {
+            enum status status;
+            const char *message; /* NULL when ok */
+            int64_t iterations_per_sample, window_first, samples;
+        } end;
+    };
 };
 
 /* Parses and checks one line. PROTOCOL: says what is wrong with it. Finish with message_finish. */
 enum status message_parse(const char *line, size_t length, struct message *ret, struct error *err);
-void message_finish(struct message *message);
+void message_finish(struct message *message); /* of one that was read */
+
+/* Writes it as one line; errors are as of channel_write_json. */
+enum status message_send(struct channel *channel, const struct message *message,
+                         int64_t deadline_ns, struct error *err);
 
 const char *message_type_name(enum message_type type);
-
-/* Builders of the messages, new references; NULL when out of memory. */
-json_t *message_new(enum message_type type);
-json_t *message_new_phase(const char *name, int64_t begin_ns, int64_t end_ns);
-json_t *message_new_samples(const char *series, uint64_t first, const int64_t *values,
-                            size_t count);
 
 #endif

@@ -23,14 +23,12 @@ enum status serving_plan_send(struct channel *channel, const struct schedule *sc
         for (size_t first = 0; first < schedule->count && status == STATUS_OK; first += CHUNK) {
             const size_t count = schedule->count - first < CHUNK ? schedule->count - first : CHUNK;
             int64_t values[CHUNK];
-            json_t *message;
+            const struct message message = {
+                MESSAGE_SAMPLES, .samples = {serving_plan_series[s], first, values, count}};
 
             for (size_t i = 0; i < count; i++)
                 values[i] = value_of(&schedule->requests[first + i], s);
-            message = message_new_samples(serving_plan_series[s], first, values, count);
-            status = message ? channel_write_json(channel, message, deadline_ns, err)
-                             : error_no_memory(err);
-            json_decref(message);
+            status = message_send(channel, &message, deadline_ns, err);
         }
     }
     return status;

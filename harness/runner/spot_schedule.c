@@ -52,37 +52,35 @@ bool spot_schedule_done(const struct spot_schedule *schedule)
     return schedule->asked == schedule->made && is_over(schedule);
 }
 
-json_t *spot_schedule_ask(struct spot_schedule *schedule)
+struct message spot_schedule_ask(struct spot_schedule *schedule)
 {
-    char secret[17];
-
     schedule->asked_ns = clock_monotonic_ns();
-    snprintf(secret, sizeof(secret), "%016llx", (unsigned long long)random_secret());
-    return json_pack("{s:s, s:I, s:s}", "type", "spot_check", "number",
-                     (json_int_t)schedule->asked++, "secret", secret);
+    return (struct message){MESSAGE_SPOT_CHECK,
+                            .spot_check = {.number = schedule->asked++, .secret = random_secret()}};
 }
 
 enum status spot_schedule_take(struct spot_schedule *schedule, const struct message *message,
                                int64_t now_ns, struct error *err)
 {
-    if (schedule->asked != schedule->made + 1 || message->number != schedule->made)
+    if (schedule->asked != schedule->made + 1 || message->spot_checked.number != schedule->made)
         return error_set(err, STATUS_PROTOCOL,
                          "the worker answers spot check %lld, which was not asked for",
-                         (long long)message->number);
-    if (message->took_ns > now_ns - schedule->asked_ns + READING_NS ||
-        message->iteration_ns > message->took_ns)
+                         (long long)message->spot_checked.number);
+    if (message->spot_checked.took_ns > now_ns - schedule->asked_ns + READING_NS ||
+        message->spot_checked.iteration_ns > message->spot_checked.took_ns)
         return error_set(err, STATUS_INVALID,
                          "clock.checks: the worker says that spot check %lld took %.6g s, and its "
                          "iteration %.6g s; its answer came after %.6g s",
-                         (long long)message->number + 1, (double)message->took_ns / 1e9,
-                         (double)message->iteration_ns / 1e9,
+                         (long long)message->spot_checked.number + 1,
+                         (double)message->spot_checked.took_ns / 1e9,
+                         (double)message->spot_checked.iteration_ns / 1e9,
                          (double)(now_ns - schedule->asked_ns) / 1e9);
     schedule->made++;
-    if (message->iteration_ns >= 0)
-        schedule->checked_ns[schedule->checked++] = message->iteration_ns;
-    schedule->spent_ns += message->took_ns;
+    if (message->spot_checked.iteration_ns >= 0)
+        schedule->checked_ns[schedule->checked++] = message->spot_checked.iteration_ns;
+    schedule->spent_ns += message->spot_checked.took_ns;
     if (!schedule->closing)
-        schedule->within_ns += message->took_ns;
+        schedule->within_ns += message->spot_checked.took_ns;
     return STATUS_OK;
 }
 

@@ -8,8 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <jansson.h>
-
 #include "harness/core/status.h"
 #include "harness/runner/message.h"
 #include "protocols/protocol.h"
@@ -36,8 +34,8 @@ int64_t spot_schedule_next_ns(const struct spot_schedule *schedule);
 /* True when all is made that will be asked for. */
 bool spot_schedule_done(const struct spot_schedule *schedule);
 
-/* The message that asks for the next; new reference, NULL: no memory. */
-json_t *spot_schedule_ask(struct spot_schedule *schedule);
+/* The message that asks for the next. */
+struct message spot_schedule_ask(struct spot_schedule *schedule);
 /*
  * Takes the answer, which came at `now_ns`. PROTOCOL: it is to nothing that was asked. INVALID: it
  * says that the check took longer than the answer did.

@@ -71,20 +71,32 @@ static void fail(struct watch *watch, enum status code, const char *format, ...)
 }
 
 /* Sends to the worker; a failure shows in what the worker does next. */
-static void tell(struct watch *watch, json_t *message)
+static void tell(struct watch *watch, const struct message *message)
 {
     struct error err = ERROR_INIT;
 
-    if (message && channel_write_json(&watch->worker.channel, message,
-                                      clock_monotonic_ns() + GRACE_NS, &err) == STATUS_TIMEOUT)
+    if (message_send(&watch->worker.channel, message, clock_monotonic_ns() + GRACE_NS, &err) ==
+        STATUS_TIMEOUT)
         fail(watch, STATUS_TIMEOUT, "the worker does not read its channel");
-    json_decref(message);
+}
+
+static void say_go(struct watch *watch)
+{
+    tell(watch, &(struct message){MESSAGE_GO});
+}
+
+static void ask_for_outputs(struct watch *watch, const char *phase)
+{
+    struct message message;
+
+    if (handover_ask(&watch->handover, phase, &message))
+        tell(watch, &message);
 }
 
 /* The trial, with the files that are handed over where the worker takes them. */
 static void send_trial(struct watch *watch, bool hands_over)
 {
-    json_t *trial = json_copy((json_t *)watch->request->message);
+    json_auto_t *trial = json_copy((json_t *)watch->request->message);
     struct error err = ERROR_INIT;
     enum status status = STATUS_UNSUPPORTED;
 
@@ -94,20 +106,20 @@ static void send_trial(struct watch *watch, bool hands_over)
         json_object_set_new(trial, "handover", handover_message(&watch->handover));
     else if (status != STATUS_UNSUPPORTED)
         fail(watch, status, "handing over weights and inputs: %s", err.message);
-    tell(watch, json_pack("{s:s, s:o}", "type", "trial", "trial", trial));
+    tell(watch, &(struct message){MESSAGE_TRIAL, .body = trial});
 }
 
 static enum status handle_hello(struct watch *watch, const struct message *message)
 {
-    if (message->protocol != WORKER_PROTOCOL_VERSION) {
+    if (message->hello.protocol != WORKER_PROTOCOL_VERSION) {
         fail(watch, STATUS_PROTOCOL,
              "the worker \"%s\" speaks version %" PRId64 " of the worker protocol, assay speaks %d",
-             message->worker, message->protocol, WORKER_PROTOCOL_VERSION);
+             message->hello.worker, message->hello.protocol, WORKER_PROTOCOL_VERSION);
         return STATUS_OK;
     }
     watch->greeted = true;
     snprintf(watch->phase, sizeof(watch->phase), "hello");
-    send_trial(watch, message->handover);
+    send_trial(watch, message->hello.handover);
     watch->record.conduct.seen.checks = watch->handover.active && watch->request->named
                                             ? CONDUCT_CHECKS_OF_ASSAY
                                             : CONDUCT_CHECKS_OF_WORKER;
@@ -200,13 +212,12 @@ static void go_on(struct watch *watch)
     if (watch->status != STATUS_OK)
         return;
     if (spot_schedule_next_ns(&watch->spots) <= clock_monotonic_ns()) {
-        json_t *message = spot_schedule_ask(&watch->spots);
+        const struct message message = spot_schedule_ask(&watch->spots);
 
-        if (watch->handover.active) {
-            json_decref(message);
-            message = handover_ask(&watch->handover, "spot_check");
-        }
-        tell(watch, message);
+        if (watch->handover.active)
+            ask_for_outputs(watch, "spot_check");
+        else
+            tell(watch, &message);
     } else if (watch->spots.closing && spot_schedule_done(&watch->spots)) {
         watch->spots.closing = false;
         conduct->seen.spot_checks = watch->spots.made;
@@ -215,7 +226,7 @@ static void go_on(struct watch *watch)
         spot_schedule_iterations(&watch->spots, &conduct->seen.checked_least_ns,
                                  &conduct->seen.checked_median_ns);
         if (judge_outputs(watch))
-            tell(watch, message_new(MESSAGE_GO));
+            say_go(watch);
     }
 }
 
@@ -251,7 +262,7 @@ static void note_end_of_window(struct watch *watch, const struct clock_point *to
     conduct->seen.told_ns = told->monotonic_ns - watch->record.started_ns;
     conduct->seen.told_utc_ns = told->utc_ns;
     if (watch->worker.foreign) /* has no such loop */
-        conduct->seen.reference_ns = -1;
+        conduct->seen.report.reference_ns = -1;
     conduct->seen.kernel_ns = between(go->kernel_ns, told->kernel_ns);
     conduct->seen.clocks.raw_ns = between(go->raw_ns, told->raw_ns);
     conduct->seen.clocks.ticks = between(go->ticks, told->ticks);
@@ -267,17 +278,17 @@ static enum status handle_sync(struct watch *watch, const struct message *messag
     const bool started = record->saw_start, ended = record->saw_window;
     const struct clock_point now = clock_point_read();
     enum status status = trial_record_commit(record, err);
-    const char *phase = !strcmp(message->name, "verify_before")  ? "verify_before"
-                        : !strcmp(message->name, "verify_after") ? "verify_after"
+    const char *phase = !strcmp(message->sync, "verify_before")  ? "verify_before"
+                        : !strcmp(message->sync, "verify_after") ? "verify_after"
                                                                  : NULL;
 
     if (status == STATUS_OK && phase && watch->handover.active) {
-        tell(watch, handover_ask(&watch->handover, phase));
+        ask_for_outputs(watch, phase);
         return STATUS_OK;
     }
 
     if (status == STATUS_OK)
-        status = look_at_files(watch, message->name, err);
+        status = look_at_files(watch, message->sync, err);
     trial_telemetry_mark(&watch->telemetry);
     if (status == STATUS_OK && !ended && record->saw_window) {
         note_end_of_window(watch, &now);
@@ -296,7 +307,7 @@ static enum status handle_sync(struct watch *watch, const struct message *messag
                                     window_ns(watch), err);
     }
     if (status == STATUS_OK && watch->status == STATUS_OK)
-        tell(watch, message_new(MESSAGE_GO));
+        say_go(watch);
     return status;
 }
 
@@ -304,15 +315,17 @@ static enum status handle_sync(struct watch *watch, const struct message *messag
 static void take_outputs(struct watch *watch, const struct message *message)
 {
     struct handover *handover = &watch->handover;
-    struct message spot = {
-        .number = watch->spots.made, .took_ns = message->took_ns, .iteration_ns = -1};
+    const struct message spot = {MESSAGE_SPOT_CHECKED,
+                                 .spot_checked = {.number = watch->spots.made,
+                                                  .took_ns = message->handed_over.took_ns,
+                                                  .iteration_ns = -1}};
     struct error reason = ERROR_INIT;
     enum status status = handover_take(handover, message, &reason);
 
     if (status == STATUS_OK &&
-        strcmp(handover->entries[message->number].phase, "spot_check") != 0) {
+        strcmp(handover->entries[message->handed_over.number].phase, "spot_check") != 0) {
         if (judge_outputs(watch))
-            tell(watch, message_new(MESSAGE_GO));
+            say_go(watch);
         return;
     }
     if (status == STATUS_OK)
@@ -336,7 +349,7 @@ static enum status handle(struct watch *watch, const struct message *message, st
     case MESSAGE_HELLO:
         return handle_hello(watch, message);
     case MESSAGE_PHASE:
-        snprintf(watch->phase, sizeof(watch->phase), "%s", message->name);
+        snprintf(watch->phase, sizeof(watch->phase), "%s", message->phase.name);
         break;
     case MESSAGE_SYNC:
         return handle_sync(watch, message, err);

@@ -63,11 +63,11 @@ static enum status judge_conduct(const struct trial_request *request,
 
     trial_record_conduct(record);
     record->conduct.planned_worker = request->worker;
-    if (end->window_first != record->conduct.warmup.samples)
+    if (end->end.window_first != record->conduct.warmup.samples)
         return error_set(err, STATUS_PROTOCOL,
                          "the worker's window begins at sample %" PRId64
                          ", and it had sent %" PRId64 " before its sync window_start",
-                         end->window_first, record->conduct.warmup.samples);
+                         end->end.window_first, record->conduct.warmup.samples);
     if (last < samples * record->iterations_per_sample)
         return error_set(err, STATUS_PROTOCOL,
                          "the worker's last outputs are of iteration %" PRId64
@@ -86,19 +86,19 @@ enum status trial_judge_end(const struct trial_request *request, const struct pr
 {
     const uint64_t samples = trial_record_samples(record, "wall_ns");
 
-    record->iterations_per_sample = end->iterations_per_sample;
-    record->window_first = end->window_first;
-    if (end->status != STATUS_OK)
-        return error_set(err, end->status, "%s",
-                         end->text ? end->text : status_meaning(end->status));
+    record->iterations_per_sample = end->end.iterations_per_sample;
+    record->window_first = end->end.window_first;
+    if (end->end.status != STATUS_OK)
+        return error_set(err, end->end.status, "%s",
+                         end->end.message ? end->end.message : status_meaning(end->end.status));
     if (record->checks_failed > 0)
         return error_set(err, STATUS_CHECK_FAILED,
                          "the worker said ok, but %zu of its checks did not pass",
                          record->checks_failed);
-    if ((uint64_t)end->samples != samples)
+    if ((uint64_t)end->end.samples != samples)
         return error_set(err, STATUS_PROTOCOL,
-                         "the worker counts %" PRId64 " samples and sent %" PRIu64, end->samples,
-                         samples);
+                         "the worker counts %" PRId64 " samples and sent %" PRIu64,
+                         end->end.samples, samples);
     if (!record->saw_window)
         return error_set(err, STATUS_PROTOCOL,
                          "the worker ended without the syncs window_start and window_end");

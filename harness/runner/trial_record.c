@@ -143,89 +143,87 @@ static enum status add_samples(struct trial_record *record, const struct message
     struct trial_series *series = NULL;
 
     for (size_t i = 0; i < record->series_count; i++)
-        if (!strcmp(record->series[i].name, message->name))
+        if (!strcmp(record->series[i].name, message->samples.series))
             series = &record->series[i];
     if (!series) {
-        if (!strncmp(message->name, "telemetry:", strlen("telemetry:")))
+        if (!strncmp(message->samples.series, "telemetry:", strlen("telemetry:")))
             return error_set(err, STATUS_PROTOCOL,
                              "series %s: names that begin with \"telemetry:\" are the harness's",
-                             message->name);
+                             message->samples.series);
         if (record->series_count == TRIAL_SERIES_MAX)
             return error_set(err, STATUS_PROTOCOL, "the worker sent more than %d series",
                              TRIAL_SERIES_MAX);
         series = &record->series[record->series_count++];
-        snprintf(series->name, sizeof(series->name), "%s", message->name);
+        snprintf(series->name, sizeof(series->name), "%s", message->samples.series);
         series->count = 0;
     }
-    if (message->first != series->count)
-        return error_set(
-            err, STATUS_PROTOCOL, "series %s: the worker's chunk begins at %llu, expected %llu",
-            series->name, (unsigned long long)message->first, (unsigned long long)series->count);
+    if (message->samples.first != series->count)
+        return error_set(err, STATUS_PROTOCOL,
+                         "series %s: the worker's chunk begins at %llu, expected %llu",
+                         series->name, (unsigned long long)message->samples.first,
+                         (unsigned long long)series->count);
     if (!strcmp(series->name, "wall_ns"))
-        for (size_t i = 0; i < message->count; i++)
-            if (message->values[i] <= 0) /* -1 elsewhere: it could not be had */
+        for (size_t i = 0; i < message->samples.count; i++)
+            if (message->samples.values[i] <= 0) /* -1 elsewhere: it could not be had */
                 return error_set(err, STATUS_PROTOCOL,
                                  "sample %llu of wall_ns is not a positive time",
                                  (unsigned long long)(series->count + i));
     if (record->saw_start && !strcmp(series->name, "wall_ns") &&
-        !conduct_samples_add(&record->window_walls, message->values, message->count))
+        !conduct_samples_add(&record->window_walls, message->samples.values,
+                             message->samples.count))
         return error_no_memory(err);
-    if (message->count > 0 && series->count == series->count_before)
-        series->first_within = message->values[0];
-    for (size_t i = 0; i < message->count; i++)
-        if (message->values[i] > 0 &&
-            __builtin_add_overflow(series->total, message->values[i], &series->total))
+    if (message->samples.count > 0 && series->count == series->count_before)
+        series->first_within = message->samples.values[0];
+    for (size_t i = 0; i < message->samples.count; i++)
+        if (message->samples.values[i] > 0 &&
+            __builtin_add_overflow(series->total, message->samples.values[i], &series->total))
             return error_set(err, STATUS_PROTOCOL, "series %s: its sum is beyond 2^63 ns",
                              series->name);
-    TRY(message->count == 0
+    TRY(message->samples.count == 0
             ? STATUS_OK
             : store_add_samples(record->store, record->trial, series->name, series->count,
-                                message->values, message->count, err));
-    series->count += message->count;
+                                message->samples.values, message->samples.count, err));
+    series->count += message->samples.count;
     return STATUS_OK;
 }
 
-static enum status add_check(struct trial_record *record, const struct message *message,
+static enum status add_check(struct trial_record *record, const struct store_check *told,
                              struct error *err)
 {
-    struct store_check check = {
-        .phase = message->phase,
-        .output = message->output,
-        .metric = message->metric,
-        .reason = message->reason ? message->reason : "",
-        .error = message->error,
-        .tolerance = message->tolerance,
-        .compared = message->compared,
-        .passed = message->passed,
-    };
+    struct store_check check = *told;
 
-    if (!conduct_note_check(&record->conduct, message->phase))
+    check.reason = told->reason ? told->reason : "";
+    if (!conduct_note_check(&record->conduct, check.phase))
         return error_set(err, STATUS_PROTOCOL, "worker message \"check\": its phase is \"%s\"",
-                         message->phase);
-    if (message->passed && (!(message->error <= message->tolerance) || message->compared == 0))
+                         check.phase);
+    if (check.passed && (!(check.error <= check.tolerance) || check.compared == 0))
         return error_set(err, STATUS_PROTOCOL,
                          "worker message \"check\": %s passed with the error %g of %llu elements, "
                          "tolerance %g",
-                         message->output, message->error, (unsigned long long)message->compared,
-                         message->tolerance);
-    if (!message->passed)
+                         check.output, check.error, (unsigned long long)check.compared,
+                         check.tolerance);
+    if (!check.passed)
         record->checks_failed++;
     return store_add_check(record->store, record->trial, &check, err);
 }
 
-static void note_phase(struct trial_record *record, const struct message *message)
+static enum status add_phase(struct trial_record *record, const struct message *message,
+                             struct error *err)
 {
-    struct conduct_part *part = conduct_part_of(&record->conduct, message->name);
+    struct conduct_part *part = conduct_part_of(&record->conduct, message->phase.name);
+    const int64_t begin_ns = message->phase.begin_ns - record->started_ns,
+                  end_ns = message->phase.end_ns - record->started_ns;
 
-    if (!part)
-        return;
-    part->begin_ns = message->begin_ns - record->started_ns;
-    part->end_ns = message->end_ns - record->started_ns;
-    if (part != &record->conduct.window)
-        return;
-    record->conduct.seen.reference_ns = message->reference_ns;
-    record->conduct.seen.read_back_ns = message->read_back_ns;
-    type_read(&conduct_clocks_type, message->clocks, &record->conduct.seen.worker_clocks);
+    if (part) {
+        part->begin_ns = begin_ns;
+        part->end_ns = end_ns;
+    }
+    if (part == &record->conduct.window) {
+        record->conduct.seen.report = message->phase.report;
+        record->conduct.seen.worker_clocks = message->phase.clocks;
+    }
+    return store_add_phase(record->store, record->trial, message->phase.name, begin_ns, end_ns,
+                           err);
 }
 
 enum status trial_record_message(struct trial_record *record, const struct message *message,
@@ -236,14 +234,11 @@ enum status trial_record_message(struct trial_record *record, const struct messa
     case MESSAGE_DEVICE:
         return add_device(record, message->body, err);
     case MESSAGE_PHASE:
-        note_phase(record, message);
-        return store_add_phase(record->store, record->trial, message->name,
-                               message->begin_ns - record->started_ns,
-                               message->end_ns - record->started_ns, err);
+        return add_phase(record, message, err);
     case MESSAGE_ARTIFACT:
         return store_add_artifact(record->store, record->trial, message->body, err);
     case MESSAGE_CHECK:
-        return add_check(record, message, err);
+        return add_check(record, &message->check, err);
     case MESSAGE_SAMPLES:
         return add_samples(record, message, err);
     case MESSAGE_FACTS:

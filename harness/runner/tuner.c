@@ -11,16 +11,14 @@
 static enum status ask(struct worker_process *worker, const json_t *trial, struct error *err)
 {
     json_t *body = json_copy((json_t *)trial);
-    json_t *message = NULL;
+    const struct message message = {MESSAGE_TRIAL, .body = body};
     enum status status;
 
-    if (body && json_object_set_new(body, "tune", json_true()) == 0)
-        message = json_pack("{s:s, s:O}", "type", "trial", "trial", body);
+    if (json_object_set_new(body, "tune", json_true()) != 0)
+        status = error_no_memory(err);
+    else
+        status = message_send(&worker->channel, &message, clock_monotonic_ns() + SEND_NS, err);
     json_decref(body);
-    if (!message)
-        return error_no_memory(err);
-    status = channel_write_json(&worker->channel, message, clock_monotonic_ns() + SEND_NS, err);
-    json_decref(message);
     return status;
 }
 
@@ -53,8 +51,9 @@ static enum status listen_once(struct worker_process *worker, const struct tuner
     else if (message.type == MESSAGE_CHOICES)
         *ret = json_incref((json_t *)message.body);
     else if (message.type == MESSAGE_END)
-        status = error_set(err, message.status != STATUS_OK ? message.status : STATUS_PROTOCOL,
-                           "%s", message.text ? message.text : "the worker chose nothing");
+        status =
+            error_set(err, message.end.status != STATUS_OK ? message.end.status : STATUS_PROTOCOL,
+                      "%s", message.end.message ? message.end.message : "the worker chose nothing");
     *ret_over = *ret || message.type == MESSAGE_END;
     message_finish(&message);
     return status;

@@ -220,20 +220,18 @@ static enum status send_facts(struct worker *worker, struct error *err)
                             json_string(reference_loop_name(worker->reference)));
     if (worker->verified && !worker->expected)
         json_object_set(facts, "verified", worker->verified);
-    return worker_link_send(&worker->link, json_pack("{s:s, s:o}", "type", "facts", "facts", facts),
-                            err);
+    return worker_link_send_body(&worker->link, MESSAGE_FACTS, facts, err);
 }
 
 static enum status send_choices(struct worker *worker, struct error *err)
 {
     json_t *own = worker->workload.kind->choices(worker->instance), *facts = facts_of(worker);
     json_t *refusals = workload_refusals(facts);
-    json_t *message =
-        json_pack("{s:s, s:{s:o, s:I, s:o*}}", "type", "choices", "choices", "workload", own,
-                  "iterations_per_sample", (json_int_t)worker->block, "refused", refusals);
+    json_t *choices = json_pack("{s:o, s:I, s:o*}", "workload", own, "iterations_per_sample",
+                                (json_int_t)worker->block, "refused", refusals);
 
     json_decref(facts);
-    return worker_link_send(&worker->link, message, err);
+    return worker_link_send_body(&worker->link, MESSAGE_CHOICES, choices, err);
 }
 
 /* Chooses, for the trials to come, and measures nothing that is kept. */
@@ -277,6 +275,10 @@ static enum status run_trial(struct worker *worker, struct error *err)
 
 static void send_end(struct worker *worker, enum status code, const char *message)
 {
+    struct message end = {MESSAGE_END, .end = {.status = code,
+                                               .message = code == STATUS_OK ? NULL : message,
+                                               .iterations_per_sample = worker->block,
+                                               .window_first = worker->window_first}};
     struct error err = ERROR_INIT;
 
     /* What was sampled and checked before a failure is evidence, too. */
@@ -288,14 +290,8 @@ static void send_end(struct worker *worker, enum status code, const char *messag
             worker_endpoint_send(worker, NULL);
         worker_send_spots(worker, NULL);
     }
-    if (worker_link_send(&worker->link,
-                         json_pack("{s:s, s:s, s:o, s:I, s:I, s:I}", "type", "end", "status",
-                                   status_name(code), "message",
-                                   code == STATUS_OK ? json_null() : json_string(message),
-                                   "iterations_per_sample", (json_int_t)worker->block,
-                                   "window_first", (json_int_t)worker->window_first, "samples",
-                                   (json_int_t)worker->sampler.count),
-                         &err) != STATUS_OK)
+    end.end.samples = (int64_t)worker->sampler.count;
+    if (worker_link_send(&worker->link, &end, &err) != STATUS_OK)
         log_error("worker: %s", err.message);
 }
 
@@ -336,7 +332,8 @@ int worker_main(void)
 {
     struct worker worker = {.window_first = -1};
     struct error err = ERROR_INIT;
-    json_t *trial = NULL, *task = NULL;
+    struct message trial = {MESSAGE_TRIAL};
+    const json_t *task;
     enum status status;
 
     signal(SIGPIPE, SIG_IGN);
@@ -347,9 +344,8 @@ int worker_main(void)
         crash_context_end();
         return 2;
     }
-    status = read_trial(&worker, trial, &err);
-    task = json_incref(json_object_get(trial, "hand_over"));
-    json_decref(trial);
+    status = read_trial(&worker, trial.body, &err);
+    task = json_object_get(trial.body, "hand_over");
     if (status == STATUS_OK)
         status = task              ? worker_hand_over(&worker, task, &err)
                  : worker.tune     ? run_tuning(&worker, &err)
@@ -357,7 +353,7 @@ int worker_main(void)
                                    : run_trial(&worker, &err);
     if ((!worker.tune && !task) || status != STATUS_OK)
         send_end(&worker, status, err.message);
-    json_decref(task);
+    message_finish(&trial);
     finish(&worker);
     crash_context_end();
     return 0;

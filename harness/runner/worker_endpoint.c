@@ -102,7 +102,7 @@ enum status worker_endpoint_prepare(struct worker *worker, const json_t *trial, 
 
 static enum status say_alive(struct worker *worker, struct error *err)
 {
-    return worker_link_send(&worker->link, json_pack("{s:s}", "type", "alive"), err);
+    return worker_link_send(&worker->link, &(struct message){MESSAGE_ALIVE}, err);
 }
 
 /* One request of the lengths that the schedule has at `like`, and the answer, on its own. */
@@ -266,8 +266,7 @@ static enum status send_device(struct worker *worker, struct error *err)
                   PLAN_ENDPOINT, "simulated", 0, "readings", readings, "files", files_of(endpoint));
 
     free(name);
-    return worker_link_send(&worker->link,
-                            json_pack("{s:s, s:o}", "type", "device", "device", device), err);
+    return worker_link_send_body(&worker->link, MESSAGE_DEVICE, device, err);
 }
 
 static enum status set_up(struct worker *worker, struct error *err)
@@ -390,9 +389,8 @@ static enum status send_facts(struct worker *worker, struct error *err)
                   (json_int_t)endpoint->prompt_seed, "requests_outside",
                   (json_int_t)endpoint->alone, "stats", endpoint_stats_to_json(&endpoint->stats));
 
-    return worker_link_send(
-        &worker->link, json_pack("{s:s, s:{s:o}}", "type", "facts", "facts", "endpoint", facts),
-        err);
+    return worker_link_send_body(&worker->link, MESSAGE_FACTS,
+                                 json_pack("{s:o}", "endpoint", facts), err);
 }
 
 static enum status measure(struct worker *worker, struct error *err)

@@ -73,8 +73,5 @@ enum status worker_hand_over(struct worker *worker, const json_t *task, struct e
                          worker->workload.kind->name);
     json_array_foreach(json_object_get(task, "write"), i, entry) TRY(write_one(worker, entry, err));
     json_array_foreach(json_object_get(task, "judge"), i, entry) TRY(judge_one(worker, entry, err));
-    return worker_link_send(&worker->link,
-                            json_pack("{s:s, s:i, s:i, s:i}", "type", "handed_over", "number", 0,
-                                      "iteration", 0, "took_ns", 0),
-                            err);
+    return worker_link_send(&worker->link, &(struct message){MESSAGE_HANDED_OVER}, err);
 }

@@ -54,30 +54,23 @@ enum status worker_link_hear_samples(struct worker_link *link, struct message *r
     return unexpected(ret, "\"samples\" of the schedule", err);
 }
 
-enum status worker_link_open(struct worker_link *link, json_t **ret_trial, struct error *err)
+enum status worker_link_open(struct worker_link *link, struct message *ret, struct error *err)
 {
-    struct message message;
-    char worker_name[128];
+    char name[128];
+    struct message hello = {MESSAGE_HELLO, .hello = {WORKER_PROTOCOL_VERSION, name}};
     enum status status = channel_init(&link->channel, WORKER_READ_FD, WORKER_WRITE_FD, err);
 
     if (status != STATUS_OK)
         return error_prefix(err, "`assay worker` is started by `assay run`, not by hand");
-    snprintf(worker_name, sizeof(worker_name), "assay %s", tool_version());
-    status = worker_link_send(link,
-                              json_pack("{s:s, s:i, s:s}", "type", "hello", "protocol",
-                                        WORKER_PROTOCOL_VERSION, "worker", worker_name),
-                              err);
+    snprintf(name, sizeof(name), "assay %s", tool_version());
+    status = worker_link_send(link, &hello, err);
     if (status == STATUS_OK)
-        status = hear(link, clock_monotonic_ns() + LINK_TIMEOUT_NS, &message, err);
-    if (status == STATUS_OK && message.type != MESSAGE_TRIAL)
-        status = unexpected(&message, "\"trial\"", err);
-    if (status != STATUS_OK) {
+        status = hear(link, clock_monotonic_ns() + LINK_TIMEOUT_NS, ret, err);
+    if (status == STATUS_OK && ret->type != MESSAGE_TRIAL)
+        status = unexpected(ret, "\"trial\"", err);
+    if (status != STATUS_OK)
         worker_link_close(link);
-        return status;
-    }
-    *ret_trial = json_incref((json_t *)message.body);
-    message_finish(&message);
-    return STATUS_OK;
+    return status;
 }
 
 void worker_link_close(struct worker_link *link)
@@ -85,15 +78,19 @@ void worker_link_close(struct worker_link *link)
     channel_finish(&link->channel);
 }
 
-enum status worker_link_send(struct worker_link *link, json_t *message, struct error *err)
+enum status worker_link_send(struct worker_link *link, const struct message *message,
+                             struct error *err)
 {
-    enum status status;
+    return message_send(&link->channel, message, clock_monotonic_ns() + LINK_TIMEOUT_NS, err);
+}
 
-    if (!message)
-        return error_no_memory(err);
-    status =
-        channel_write_json(&link->channel, message, clock_monotonic_ns() + LINK_TIMEOUT_NS, err);
-    json_decref(message);
+enum status worker_link_send_body(struct worker_link *link, enum message_type type, json_t *body,
+                                  struct error *err)
+{
+    const struct message message = {type, .body = body};
+    const enum status status = body ? worker_link_send(link, &message, err) : error_no_memory(err);
+
+    json_decref(body);
     return status;
 }
 
@@ -122,7 +119,7 @@ enum status worker_link_send_device(struct worker_link *link, const struct devic
         json_decref(body);
         return status;
     }
-    return worker_link_send(link, json_pack("{s:s, s:o}", "type", "device", "device", body), err);
+    return worker_link_send_body(link, MESSAGE_DEVICE, body, err);
 }
 
 static json_t *count_or_null(int64_t value)
@@ -165,42 +162,42 @@ enum status worker_link_send_artifact(struct worker_link *link,
 
     if (body && artifact->resource_count > 0)
         json_object_set_new(body, "resources", resources_json(artifact));
-    if (!body)
-        return error_no_memory(err);
-    return worker_link_send(link, json_pack("{s:s, s:o}", "type", "artifact", "artifact", body),
-                            err);
+    return worker_link_send_body(link, MESSAGE_ARTIFACT, body, err);
 }
 
 enum status worker_link_send_check(struct worker_link *link, const char *phase,
                                    const struct workload_check *check, struct error *err)
 {
-    return worker_link_send(link,
-                            json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:s, s:I, s:b}", "type",
-                                      "check", "phase", phase, "output", check->output, "metric",
-                                      check->metric, "error", real_or_null(check->error),
-                                      "tolerance", real_or_null(check->tolerance), "reason",
-                                      check->reason ? check->reason : "", "compared",
-                                      (json_int_t)check->compared, "passed", check->passed),
-                            err);
+    const struct message message = {MESSAGE_CHECK,
+                                    .check = {.phase = phase,
+                                              .output = check->output,
+                                              .metric = check->metric,
+                                              .reason = check->reason ? check->reason : "",
+                                              .error = check->error,
+                                              .tolerance = check->tolerance,
+                                              .compared = check->compared,
+                                              .passed = check->passed}};
+
+    return worker_link_send(link, &message, err);
 }
 
 enum status worker_link_send_samples(struct worker_link *link, const char *series,
                                      const int64_t *values, size_t first, size_t count,
                                      struct error *err)
 {
-    enum status status = STATUS_OK;
+    while (first < count) {
+        const size_t chunk =
+            count - first < SAMPLES_PER_MESSAGE ? count - first : SAMPLES_PER_MESSAGE;
+        const struct message message = {MESSAGE_SAMPLES,
+                                        .samples = {series, first, values + first, chunk}};
 
-    while (first < count && status == STATUS_OK) {
-        size_t chunk = count - first < SAMPLES_PER_MESSAGE ? count - first : SAMPLES_PER_MESSAGE;
-
-        status =
-            worker_link_send(link, message_new_samples(series, first, values + first, chunk), err);
+        TRY(worker_link_send(link, &message, err));
         first += chunk;
     }
-    return status;
+    return STATUS_OK;
 }
 
 enum status worker_link_sync(struct worker_link *link, const char *at, struct error *err)
 {
-    return worker_link_send(link, json_pack("{s:s, s:s}", "type", "sync", "at", at), err);
+    return worker_link_send(link, &(struct message){MESSAGE_SYNC, .sync = at}, err);
 }

@@ -4,8 +4,6 @@
 
 #include <stdint.h>
 
-#include <jansson.h>
-
 #include "backends/backend.h"
 #include "harness/core/status.h"
 #include "harness/runner/channel.h"
@@ -19,13 +17,15 @@ struct worker_link {
     struct channel channel;
 };
 
-/* Takes descriptors 3 and 4, says hello and waits for the trial, whose object is a new reference.
- */
-enum status worker_link_open(struct worker_link *link, json_t **ret_trial, struct error *err);
+/* Takes descriptors 3 and 4, says hello and waits for the trial; `ret` is to be finished. */
+enum status worker_link_open(struct worker_link *link, struct message *ret, struct error *err);
 void worker_link_close(struct worker_link *link);
 
-/* Sends and drops one message; a NULL message is NO_MEMORY. */
-enum status worker_link_send(struct worker_link *link, json_t *message, struct error *err);
+enum status worker_link_send(struct worker_link *link, const struct message *message,
+                             struct error *err);
+/* The same of a type that has an object, which it drops; NULL is NO_MEMORY. */
+enum status worker_link_send_body(struct worker_link *link, enum message_type type, json_t *body,
+                                  struct error *err);
 
 /* With the files of the device and of the case's kind. */
 enum status worker_link_send_device(struct worker_link *link, const struct device *device,

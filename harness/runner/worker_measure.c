@@ -20,8 +20,11 @@
 enum status worker_send_phase(struct worker *worker, const char *name, int64_t begin_ns,
                               struct error *err)
 {
-    return worker_link_send(&worker->link, message_new_phase(name, begin_ns, clock_monotonic_ns()),
-                            err);
+    const struct message message = {
+        MESSAGE_PHASE,
+        .phase = {.name = name, .begin_ns = begin_ns, .end_ns = clock_monotonic_ns()}};
+
+    return worker_link_send(&worker->link, &message, err);
 }
 
 /* A buffer some times the last-level cache is written before each sample of a cold protocol. */
@@ -342,40 +345,36 @@ static enum status mark_device(struct worker *worker, struct event *event, struc
     return device_synchronize(worker->device, err);
 }
 
-static json_t *count_or_null(int64_t from, int64_t to)
+/* A clock that has stopped or wrapped around is none. */
+static int64_t between(int64_t from, int64_t to)
 {
-    return from < 0 || to < from ? json_null() : json_integer(to - from);
+    return from < 0 || to < from ? -1 : to - from;
 }
 
 enum status worker_send_window(struct worker *worker, const struct clock_point *begin,
                                struct error *err)
 {
-    int64_t device_ns = -1;
+    struct message message = {
+        MESSAGE_PHASE,
+        .phase = {.name = "window", .begin_ns = begin->monotonic_ns, .clocks = {.device_ns = -1}}};
+    struct conduct_report *report = &message.phase.report;
     struct clock_point end;
-    json_t *message;
 
-    /* A clock that has stopped or wrapped around is none. */
-    if (worker->last_event &&
-        device_event_elapsed_ns(worker->device, worker->first_event, worker->last_event, &device_ns,
-                                NULL) != STATUS_OK)
-        device_ns = -1;
-    end = clock_point_read();
-    message = message_new_phase("window", begin->monotonic_ns, end.monotonic_ns);
-    if (message)
-        json_object_set_new(message, "clocks",
-                            json_pack("{s:o, s:o, s:o}", "raw_ns",
-                                      count_or_null(begin->raw_ns, end.raw_ns), "ticks",
-                                      count_or_null(begin->ticks, end.ticks), "device_ns",
-                                      count_or_null(0, device_ns)));
-    if (message)
-        json_object_set_new(message, "reference_ns", json_integer(worker->reference_spent_ns));
-    if (message && worker->read_back_count >= READ_BACKS_LEAST) {
+    type_unknown(&conduct_report_type, report);
+    report->reference_ns = worker->reference_spent_ns;
+    if (worker->read_back_count >= READ_BACKS_LEAST) {
         order_sort(worker->read_backs, worker->read_back_count);
-        json_object_set_new(
-            message, "read_back_ns",
-            json_integer(worker->read_backs[worker->read_back_count / READ_BACK_OF]));
+        report->read_back_ns = worker->read_backs[worker->read_back_count / READ_BACK_OF];
     }
-    return worker_link_send(&worker->link, message, err);
+    if (worker->last_event &&
+        device_event_elapsed_ns(worker->device, worker->first_event, worker->last_event,
+                                &message.phase.clocks.device_ns, NULL) != STATUS_OK)
+        message.phase.clocks.device_ns = -1;
+    end = clock_point_read();
+    message.phase.end_ns = end.monotonic_ns;
+    message.phase.clocks.raw_ns = between(begin->raw_ns, end.raw_ns);
+    message.phase.clocks.ticks = between(begin->ticks, end.ticks);
+    return worker_link_send(&worker->link, &message, err);
 }
 
 /*

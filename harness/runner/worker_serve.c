@@ -51,24 +51,26 @@ static enum status receive(struct worker *worker, struct schedule *schedule, str
 
         if (status != STATUS_OK)
             return status;
-        while (s < SERVING_PLAN_SERIES && strcmp(message.name, serving_plan_series[s]) != 0)
+        while (s < SERVING_PLAN_SERIES &&
+               strcmp(message.samples.series, serving_plan_series[s]) != 0)
             s++;
-        if (s == SERVING_PLAN_SERIES || message.first != had[s] ||
-            message.count > schedule->count - had[s])
-            status = error_set(err, STATUS_PROTOCOL,
-                               "the schedule's series \"%s\" is not part of it", message.name);
-        for (size_t i = 0; i < message.count && status == STATUS_OK; i++) {
-            struct scheduled_request *request = &schedule->requests[message.first + i];
+        if (s == SERVING_PLAN_SERIES || message.samples.first != had[s] ||
+            message.samples.count > schedule->count - had[s])
+            status =
+                error_set(err, STATUS_PROTOCOL, "the schedule's series \"%s\" is not part of it",
+                          message.samples.series);
+        for (size_t i = 0; i < message.samples.count && status == STATUS_OK; i++) {
+            struct scheduled_request *request = &schedule->requests[had[s] + i];
 
             if (s == 0)
-                request->at_ns = message.values[i];
+                request->at_ns = message.samples.values[i];
             else if (s == 1)
-                request->prompt_tokens = (uint32_t)message.values[i];
+                request->prompt_tokens = (uint32_t)message.samples.values[i];
             else
-                request->output_tokens = (uint32_t)message.values[i];
+                request->output_tokens = (uint32_t)message.samples.values[i];
         }
         if (status == STATUS_OK)
-            had[s] += message.count;
+            had[s] += message.samples.count;
         message_finish(&message);
         if (status != STATUS_OK)
             return status;

@@ -59,32 +59,30 @@ enum status worker_spot_check(struct worker *worker, const struct message *messa
 {
     const int64_t begin_ns = clock_monotonic_ns();
     enum status status = STATUS_OK;
-    int64_t took_ns, checked_ns;
+    struct message answer = {MESSAGE_SPOT_CHECKED,
+                             .spot_checked = {.number = message->spot_check.number}};
 
     /*
      * One iteration before it or none: samples of an even number of iterations would else let a
      * spot check meet the same half of what leaves out every second one, each time.
      */
-    if (random_at(message->secret, PARITY_STREAM, 0) & 1)
+    if (random_at(message->spot_check.secret, PARITY_STREAM, 0) & 1)
         status = worker->workload.kind->iterate(worker->instance, err);
     if (status == STATUS_OK)
-        status = workload_spot_check(worker->instance, message->secret, note, worker, err);
+        status =
+            workload_spot_check(worker->instance, message->spot_check.secret, note, worker, err);
     if (status != STATUS_OK)
-        return error_prefix(err, "spot check %lld of the window", (long long)message->number + 1);
+        return error_prefix(err, "spot check %lld of the window",
+                            (long long)message->spot_check.number + 1);
     if (worker->check_error.code != STATUS_OK) {
         if (err)
             *err = worker->check_error;
         return worker->check_error.code;
     }
-    checked_ns = worker->instance->checked_ns;
-    took_ns = clock_monotonic_ns() - begin_ns;
-    worker->spot_ns += took_ns;
-    return worker_link_send(&worker->link,
-                            json_pack("{s:s, s:I, s:I, s:o}", "type", "spot_checked", "number",
-                                      (json_int_t)message->number, "took_ns", (json_int_t)took_ns,
-                                      "iteration_ns",
-                                      checked_ns < 0 ? json_null() : json_integer(checked_ns)),
-                            err);
+    answer.spot_checked.iteration_ns = worker->instance->checked_ns;
+    answer.spot_checked.took_ns = clock_monotonic_ns() - begin_ns;
+    worker->spot_ns += answer.spot_checked.took_ns;
+    return worker_link_send(&worker->link, &answer, err);
 }
 
 enum status worker_send_spots(struct worker *worker, struct error *err)

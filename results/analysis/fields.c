@@ -8,6 +8,7 @@
 #include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "protocols/comparability.h"
+#include "protocols/conduct.h"
 #include "protocols/finding.h"
 #include "protocols/same_stack.h"
 #include "results/store/foreign_worker.h"
@@ -264,9 +265,9 @@ static bool add_workers(struct fields *fields, const json_t *trials, bool all)
 
     EACH(trial, trials) {
         const json_t *host = json_object_get(json_object_get(trial, "environment"), "host");
-        const json_t *conduct = json_object_get(json_object_get(trial, "facts"), "conduct");
-        const json_t *worker = json_object_get(conduct, "checks")
-                                   ? NULL /* a declared one, which assay checked */
+        const struct conduct_seen seen = conduct_seen_of(json_object_get(trial, "facts"));
+        const json_t *worker = seen.checks == CONDUCT_CHECKS_OF_ASSAY
+                                   ? NULL /* a declared one */
                                    : json_object_get(host, FOREIGN_WORKER_READING);
         const char *status = member_string(trial, "status");
         const char *path = member_string(worker, "value");
@@ -275,9 +276,7 @@ static bool add_workers(struct fields *fields, const json_t *trials, bool all)
             continue;
         any = true;
         set(fields, "identity.", "checks", "",
-            !worker || json_integer_value(json_object_get(conduct, "outputs_checked")) > 0
-                ? json_string("made by assay")
-                : json_null());
+            !worker || seen.outputs_checked > 0 ? json_string("made by assay") : json_null());
         set(fields, "identity.", "origin", "",
             !worker ? json_string("measured by assay")
             : path  ? json_sprintf(COMPARABILITY_FOREIGN_ORIGIN "%s", path)

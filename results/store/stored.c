@@ -4,6 +4,7 @@
 
 #include "harness/core/reading.h"
 #include "harness/core/shape.h"
+#include "protocols/conduct.h"
 #include "protocols/estimate.h"
 #include "protocols/metric.h"
 
@@ -61,6 +62,7 @@ static const struct type telemetry = TYPE_OF({
 });
 static const struct type artifact = TYPE_OF({ROWS(STORED_ARTIFACT)});
 
+static const struct type *const facts_choices[] = {&conduct_facts_type, NULL};
 static const struct type trial = TYPE_OF({
     ROWS(STORED_TRIAL) OR_NULL("device", RECORD, .of = &trial_device),
     SHOWN("phases", LIST, .of = &phase),

@@ -85,7 +85,8 @@
     NEXT(iterations_per_sample, INTEGER, NULLABLE, "e.iterations_per_sample")                      \
     NEXT(window_first, INTEGER, NULLABLE, "e.window_first")                                        \
     NEXT(samples, INTEGER, NULLABLE, "e.samples")                                                  \
-    NEXT(facts, JSON, NULLABLE, "e.facts", .help = "what the workload reported of itself")         \
+    NEXT(facts, JSON, NULLABLE, "e.facts", .choices = facts_choices,                              \
+         .help = "what the workload reported of itself, and the harness saw")                      \
     NEXT(exit_code, INTEGER, NULLABLE, "e.exit_code")                                              \
     NEXT(signal, INTEGER, NULLABLE, "e.signal")                                                    \
     NEXT(max_rss_bytes, COUNT, NULLABLE, "e.max_rss_bytes")

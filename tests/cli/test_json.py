@@ -389,6 +389,21 @@ class Json(CliTest):
                        lambda d, r: d.update(data=None), lambda d, r: d["errors"].append({"status": "odd"})):
             self.assertFalse(checker.is_valid(changed(change)))
 
+    def test_conduct_in_the_format(self):
+        """FORMAT.md has each member of a trial's conduct, in the words of the schema."""
+        with open(os.path.join(os.path.dirname(__file__), "..", "..", "results", "FORMAT.md"),
+                  encoding="utf-8") as file:
+            rows = file.read()
+        schema = json.loads(self.assay("schema", "show").out)
+        trial = schema["properties"]["data"]["anyOf"][0]["properties"]["trials"]["items"]
+        facts = trial["properties"]["facts"]["anyOf"][0]
+        conduct = facts["properties"]["conduct"]["properties"]
+        self.assertTrue(facts["additionalProperties"])
+        for members in conduct, conduct["clocks"]["properties"]:
+            for name, member in members.items():
+                if member.get("format") != "date-time":
+                    self.assertIn(f"| `{name}` | {member['description']} |", rows)
+
     def test_schemas_are_shipped(self):
         """The installed files of the build equal the program's output; each is a schema."""
         folder = os.path.join(self.folder, "schemas")

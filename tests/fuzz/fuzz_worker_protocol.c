@@ -17,15 +17,17 @@ static void check_message(const struct message *message)
     FUZZ_REQUIRE(message->type < MESSAGE_TYPE_COUNT);
     switch (message->type) {
     case MESSAGE_PHASE:
-        FUZZ_REQUIRE(message->begin_ns >= 0 && message->end_ns >= message->begin_ns);
-        FUZZ_REQUIRE(strlen(message->name) > 0 && strlen(message->name) < MESSAGE_NAME_MAX);
+        FUZZ_REQUIRE(message->phase.begin_ns >= 0 &&
+                     message->phase.end_ns >= message->phase.begin_ns);
+        FUZZ_REQUIRE(strlen(message->phase.name) > 0 &&
+                     strlen(message->phase.name) < MESSAGE_NAME_MAX);
         break;
     case MESSAGE_SAMPLES:
-        FUZZ_REQUIRE(strlen(message->name) < MESSAGE_NAME_MAX);
-        FUZZ_REQUIRE(message->count == 0 || message->values);
+        FUZZ_REQUIRE(strlen(message->samples.series) < MESSAGE_NAME_MAX);
+        FUZZ_REQUIRE(message->samples.count == 0 || message->samples.values);
         break;
     case MESSAGE_CHECK:
-        FUZZ_REQUIRE(message->output && message->metric && message->phase);
+        FUZZ_REQUIRE(message->check.output && message->check.metric && message->check.phase);
         break;
     case MESSAGE_DEVICE:
     case MESSAGE_ARTIFACT:
@@ -34,10 +36,10 @@ static void check_message(const struct message *message)
         FUZZ_REQUIRE(json_is_object(message->body));
         break;
     case MESSAGE_END:
-        FUZZ_REQUIRE(message->status < STATUS_COUNT);
-        FUZZ_REQUIRE(message->status != STATUS_OK ||
-                     (message->iterations_per_sample >= 1 && message->window_first >= 0 &&
-                      message->window_first < message->samples));
+        FUZZ_REQUIRE(message->end.status < STATUS_COUNT);
+        FUZZ_REQUIRE(message->end.status != STATUS_OK ||
+                     (message->end.iterations_per_sample >= 1 && message->end.window_first >= 0 &&
+                      message->end.window_first < message->end.samples));
         break;
     default:
         break;

@@ -41,8 +41,7 @@ static const struct conduct honest = {
     .seen = {.spot_checks = 16,
              .spot_checks_ns = 10000000,
              .window_checks_ns = 9000000,
-             .reference_ns = 0,
-             .read_back_ns = 20000,
+             .report = {.reference_ns = 0, .read_back_ns = 20000},
              .go_ns = 6 * S - 1000,
              .told_ns = 16 * S + 53000000,
              .go_utc_ns = 1006 * S,
@@ -190,10 +189,10 @@ TEST(server)
 /* Of samples of 10 ms; reading may take 0.1 ms. */
 TEST(read_back)
 {
-    BREAKS(NULL, c.seen.read_back_ns = 2100000);
-    BREAKS("clock.result", c.seen.read_back_ns = 2100001);
-    BREAKS(NULL, c.seen.read_back_ns = -1);
-    SERVED(NULL, c.seen.read_back_ns = S);
+    BREAKS(NULL, c.seen.report.read_back_ns = 2100000);
+    BREAKS("clock.result", c.seen.report.read_back_ns = 2100001);
+    BREAKS(NULL, c.seen.report.read_back_ns = -1);
+    SERVED(NULL, c.seen.report.read_back_ns = S);
 }
 
 /* What a version before noted nothing of: gaps are bounded by a half, and edges by half a second.
@@ -241,11 +240,11 @@ TEST(spent)
     BREAKS("clock.gaps", c.window.wall_ns -= 21 * S / 10; c.window.gap_ns += 21 * S / 10;
            p.window_ns = S);
     BREAKS(NULL, c.window.wall_ns -= 6 * S; c.window.gap_ns += 6 * S; p.window_ns = S;
-           c.seen.window_checks_ns = 2 * S; c.seen.reference_ns = 3 * S);
+           c.seen.window_checks_ns = 2 * S; c.seen.report.reference_ns = 3 * S);
     BREAKS(NULL, c.window.wall_ns -= 6 * S; c.window.gap_ns += 6 * S; p.window_ns = S;
            p.cache = PROTOCOL_CACHE_COLD);
     BREAKS("clock.checks", c.seen.window_checks_ns = 3600 * S);
-    BREAKS("clock.checks", c.seen.reference_ns = 3600 * S);
+    BREAKS("clock.checks", c.seen.report.reference_ns = 3600 * S);
     /* Samples that were left out are in no gap. */
     BREAKS(NULL, c.window.wall_ns -= 2 * S / 10; p.window_ns = S);
     BREAKS("clock.window", c.window.wall_ns -= 3 * S / 10; p.window_ns = S);

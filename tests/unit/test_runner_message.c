@@ -2,7 +2,9 @@
 #include <stdint.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness/runner/message.h"
 #include "tests/support/unit.h"
@@ -22,28 +24,28 @@ TEST(good)
     struct message message = parse("{\"type\":\"hello\",\"protocol\":1,\"worker\":\"x 1\"}");
 
     assert_int_equal(message.type, MESSAGE_HELLO);
-    assert_int_equal(message.protocol, 1);
-    assert_string_equal(message.worker, "x 1");
+    assert_int_equal(message.hello.protocol, 1);
+    assert_string_equal(message.hello.worker, "x 1");
     message_finish(&message);
 
     message = parse("{\"type\":\"samples\",\"series\":\"wall_ns\",\"first\":7,\"values\":[1,-1,"
                     "9223372036854775807]}");
-    assert_int_equal(message.first, 7);
-    assert_int_equal(message.count, 3);
-    assert_true(message.values[2] == INT64_MAX);
+    assert_int_equal(message.samples.first, 7);
+    assert_int_equal(message.samples.count, 3);
+    assert_true(message.samples.values[2] == INT64_MAX);
     message_finish(&message);
 
     message = parse("{\"type\":\"check\",\"phase\":\"verify_before\",\"output\":\"a\",\"metric\":"
                     "\"m\",\"error\":null,\"tolerance\":1e-6,\"compared\":3,\"passed\":false}");
-    assert_true(isnan(message.error));
-    assert_null(message.reason);
-    assert_false(message.passed);
+    assert_true(isnan(message.check.error));
+    assert_null(message.check.reason);
+    assert_false(message.check.passed);
     message_finish(&message);
 
     message = parse("{\"type\":\"end\",\"status\":\"check_failed\",\"message\":\"no\","
                     "\"iterations_per_sample\":0,\"window_first\":-1,\"samples\":0}");
-    assert_int_equal(message.status, STATUS_CHECK_FAILED);
-    assert_string_equal(message.text, "no");
+    assert_int_equal(message.end.status, STATUS_CHECK_FAILED);
+    assert_string_equal(message.end.message, "no");
     message_finish(&message);
 
     message = parse("{\"type\":\"alive\",\"unknown\":[1,2,{}]}");
@@ -82,6 +84,8 @@ TEST(bad)
         "\"tolerance\":1,\"compared\":3,\"passed\":true}",
         "{\"type\":\"check\",\"phase\":\"p\",\"output\":\"a\",\"metric\":\"m\",\"error\":1,"
         "\"tolerance\":1,\"compared\":3,\"passed\":1}",
+        "{\"type\":\"check\",\"phase\":\"p\",\"output\":\"a\",\"metric\":\"m\",\"error\":1,"
+        "\"tolerance\":null,\"compared\":3,\"passed\":false}",
         "{\"type\":\"end\",\"status\":\"fine\",\"iterations_per_sample\":1,\"window_first\":0,"
         "\"samples\":1}",
         "{\"type\":\"end\",\"status\":\"ok\",\"iterations_per_sample\":0,\"window_first\":0,"
@@ -95,31 +99,69 @@ TEST(bad)
     };
 
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-        struct message message = {.count = 77};
+        struct message message = {MESSAGE_TYPE_COUNT, .samples = {.count = 77}};
         struct error err = ERROR_INIT;
 
         if (message_parse(lines[i], strlen(lines[i]), &message, &err) != STATUS_PROTOCOL)
             fail_msg("accepted or wrong code (%s): %s", status_name(err.code), lines[i]);
         assert_true(err.message[0] != '\0');
-        assert_int_equal(message.count, 77);
+        assert_int_equal(message.samples.count, 77);
     }
 }
 
-TEST(builders)
+/* What is sent over a pipe, as it is read at its other end; the line in `ret_line`. */
+static struct message passed_on(struct channel *channel, const struct message *sent,
+                                char ret_line[512])
 {
-    const int64_t values[] = {5, 6};
-    json_t *json = message_new_samples("wall_ns", 3, values, 2);
-    char *line = json_dumps(json, JSON_COMPACT);
-    struct message message = parse(line);
+    struct error err = ERROR_INIT;
+    size_t length;
+    char *line;
 
-    assert_int_equal(message.first, 3);
-    assert_true(message.values[1] == 6);
-    message_finish(&message);
-    free(line);
-    json_decref(json);
-    json = message_new_phase("warmup", 1, 2);
-    assert_string_equal(json_string_value(json_object_get(json, "name")), "warmup");
-    json_decref(json);
+    if (message_send(channel, sent, INT64_MAX, &err) != STATUS_OK ||
+        channel_read_line(channel, INT64_MAX, -1, &line, &length, &err) != STATUS_OK)
+        fail_msg("%s: %s", message_type_name(sent->type), err.message);
+    snprintf(ret_line, 512, "%s", line);
+    return parse(line);
+}
+
+TEST(sent)
+{
+    static const int64_t values[] = {5, 6};
+    struct message phase = {MESSAGE_PHASE, .phase = {"warmup", 1, 2, {3, 4, -1}, {0, 7}}}, read;
+    struct channel channel;
+    char line[512];
+    int ends[2];
+
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(channel_init(&channel, ends[0], ends[1], NULL), STATUS_OK);
+    read = passed_on(&channel, &phase, line);
+    assert_string_equal(line,
+                        "{\"name\":\"warmup\",\"begin_ns\":1,\"end_ns\":2,\"type\":\"phase\"}");
+    assert_int_equal(read.phase.report.read_back_ns, -1);
+    assert_int_equal(read.phase.clocks.raw_ns, -1);
+    message_finish(&read);
+    phase.phase.name = "window";
+    read = passed_on(&channel, &phase, line);
+    assert_int_equal(read.phase.clocks.ticks, 4);
+    assert_int_equal(read.phase.clocks.device_ns, -1);
+    assert_int_equal(read.phase.report.reference_ns, 0);
+    assert_int_equal(read.phase.report.read_back_ns, 7);
+    message_finish(&read);
+    read = passed_on(&channel, &(struct message){MESSAGE_SAMPLES, .samples = {"w", 3, values, 2}},
+                     line);
+    assert_int_equal(read.samples.first, 3);
+    assert_int_equal(read.samples.values[1], 6);
+    message_finish(&read);
+    read = passed_on(&channel, &(struct message){MESSAGE_SPOT_CHECK, .spot_check = {2, 1ULL << 63}},
+                     line);
+    assert_non_null(strstr(line, "\"secret\":\"8000000000000000\""));
+    assert_true(read.spot_check.secret == 1ULL << 63);
+    message_finish(&read);
+    channel_finish(&channel);
+}
+
+TEST(names)
+{
     for (int type = 0; type < MESSAGE_TYPE_COUNT; type++)
         assert_string_not_equal(message_type_name((enum message_type)type), "unknown");
     assert_string_equal(message_type_name(MESSAGE_TYPE_COUNT), "unknown");
