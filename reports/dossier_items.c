@@ -236,7 +236,7 @@ static bool has_file(const struct view_trial *trial, const struct view_component
 {
     for (size_t i = 0; i < trial->component_count; i++)
         if (!strcmp(trial->components[i].path, file->path) &&
-            same_text(trial->components[i].digest, file->digest))
+            same_text(trial->components[i].sha256, file->sha256))
             return true;
     return false;
 }
@@ -250,7 +250,7 @@ static void say_file(struct doc *doc, const struct view_component *component)
                 component->package_version);
     else if (!component->version)
         doc_add(doc, "{none of no package}");
-    doc_add(doc, "\t{code %s}", component->digest ? component->digest : component->missing_reason);
+    doc_add(doc, "\t{code %s}", component->sha256 ? component->sha256 : component->missing_reason);
     if (component->build_id)
         doc_add(doc, "\n{soft build-id} {code %s}", component->build_id);
     doc_end(doc, NULL);

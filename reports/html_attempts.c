@@ -169,7 +169,8 @@ static void append_duration(struct text *out, const struct view_trial *trial, co
 
     for (size_t i = 0; i < trial->phase_count; ++i) {
         if (strcmp(trial->phases[i].name, phase) == 0) {
-            double ns = (double)trial->phases[i].end_ns - (double)trial->phases[i].begin_ns;
+            double ns =
+                (double)trial->phases[i].end_ns.value - (double)trial->phases[i].begin_ns.value;
             struct number_unit unit = number_unit_duration(ns);
 
             doc_phrase(out, "%s %s", number_format_digits(ns / unit.factor, 3, number), unit.name);

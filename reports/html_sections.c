@@ -71,7 +71,7 @@ static void append_change(struct text *out, const struct view_component *compone
 {
     switch (component->change) {
     case VIEW_CHANGED:
-        doc_phrase(out, "{bad changed, now} {digest %s}", component->digest_end);
+        doc_phrase(out, "{bad changed, now} {digest %s}", component->sha256_end);
         break;
     case VIEW_APPEARED:
         doc_phrase(out, "{care only at the end}");
@@ -112,8 +112,8 @@ static void say_component(struct doc *doc, const struct view_component *componen
     doc_add(doc, "\t%s\t",
             component->size.known ? number_format_bytes((double)component->size.value, size)
                                   : NULL);
-    if (component->digest)
-        doc_add(doc, "{digest %s}\t", component->digest);
+    if (component->sha256)
+        doc_add(doc, "{digest %s}\t", component->sha256);
     else
         doc_add(doc, "{none unavailable: %s}\t",
                 component->missing_reason ? component->missing_reason : "no reason given");

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "harness/core/cleanup.h"
+#include "harness/core/member.h"
 #include "reports/escape.h"
 
 /* Mean per iteration of a series over the steady samples of the trials in use; false: none. */
@@ -63,8 +64,8 @@ static size_t find_stages(const struct view_cell *cell, const struct html_loaded
     size_t count = 0;
 
     for (size_t t = 0; t < cell->trial_count; ++t) {
-        for (size_t s = 0; loaded[t].used && s < cell->trials[t].series_count; ++s) {
-            const char *name = cell->trials[t].series[s];
+        EACH(row, loaded[t].used ? cell->trials[t].series_rows : NULL) {
+            const char *name = member_text(row, "name");
             bool known = false;
             size_t at = count;
 

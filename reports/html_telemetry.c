@@ -206,8 +206,8 @@ static void append_trial(struct text *out, struct store *store, const struct vie
     end_s = last_s;
     for (size_t k = 0; k < trial->phase_count; ++k)
         if (strcmp(trial->phases[k].name, "window") == 0) {
-            begin_s = (double)trial->phases[k].begin_ns / 1e9;
-            end_s = (double)trial->phases[k].end_ns / 1e9;
+            begin_s = (double)trial->phases[k].begin_ns.value / 1e9;
+            end_s = (double)trial->phases[k].end_ns.value / 1e9;
         }
     html_figure_id(&id, cell, "w", at + 1);
     snprintf(number, sizeof(number), "System telemetry, trial %lld", (long long)trial->number);

@@ -225,8 +225,8 @@ static void append_components(const struct terminal *terminal, const struct view
         if (component->size.known)
             text_append_format(&line, "%s, ",
                                number_format_bytes((double)component->size.value, size));
-        if (component->digest)
-            text_append_format(&line, "sha256 %.12s", component->digest);
+        if (component->sha256)
+            text_append_format(&line, "sha256 %.12s", component->sha256);
         else
             text_append_format(&line, "no digest: %s",
                                component->missing_reason ? component->missing_reason : "unknown");

@@ -25,22 +25,14 @@
 
 struct load_timeline; /* load_timeline.h */
 
-struct view_count {
-    bool known;
-    int64_t value;
-};
-
 struct view_check {
-    const char *phase, *output, *metric, *reason, *error_text;
-    double error;     /* NAN: see error_text */
-    double tolerance; /* NAN: unknown */
-    struct view_count compared;
-    bool passed;
+    STORED_FIELDS(STORED_CHECK)
+    double error; /* NAN: see error_text */
+    const char *error_text;
 };
 
 struct view_phase {
-    const char *name;
-    int64_t begin_ns, end_ns;
+    STORED_FIELDS(STORED_PHASE)
 };
 
 enum view_change {
@@ -52,24 +44,18 @@ enum view_change {
 };
 
 struct view_component {
-    const char *path, *kind, *version, *build_id, *digest, *missing_reason;
-    const char *package, *package_version; /* NULL: of no package that is known */
-    struct view_count size;
+    STORED_FIELDS(STORED_COMPONENT)
     enum view_change change;
-    const char *digest_end; /* when changed */
+    const char *sha256_end; /* when changed */
+    const char *at;         /* "window_start" or "window_end" */
 };
 
 /* One attempt at a planned trial. */
 struct view_trial {
-    int64_t id; /* row */
-    struct view_count sequence, attempt;
-    int64_t number;     /* 1.. of the cell's planned trials, in the campaign's order */
-    const char *status; /* "ok", "timeout" ...; NULL: it has no end */
-    const char *message;
+    int64_t id;                 /* row */
+    STORED_FIELDS(STORED_TRIAL) /* status: NULL where it has no end */
+    int64_t number;             /* 1.. of the cell's planned trials, in the campaign's order */
     bool ok;
-    struct view_count started_utc_ns, ended_utc_ns;
-    struct view_count iterations_per_sample, window_first, samples, exit_code, signal,
-        max_rss_bytes;
     const struct estimate_trial *estimate; /* what the analysis says of it; NULL: not counted */
     struct view_phase *phases;
     size_t phase_count;
@@ -78,26 +64,22 @@ struct view_trial {
     struct view_component *components;
     size_t component_count, changed_count;
     struct reading_list host, before, after; /* what is fixed; what moves, at both ends */
-    const char **series;                     /* names stored */
-    size_t series_count;
-    const json_t *telemetry;   /* array: telemetry sampled concurrently, or NULL */
+    const json_t *telemetry;                 /* array: telemetry sampled concurrently, or NULL */
     const json_t *series_rows; /* array of {name, samples, minimum, maximum}, or NULL */
     const json_t *artifacts;   /* array of {"artifact", "digest"}, or NULL */
-    const json_t *facts;       /* object, or NULL */
 };
 
 struct view_device {
+    STORED_FIELDS(STORED_DEVICE)
     bool present;
-    const char *backend, *name, *vendor, *uuid, *type;
-    struct view_count index;
-    bool simulated;
     struct reading_list readings;
 };
 
 /* Measured by another program; the device's readings are then what it reported. */
 struct view_imported {
+    STORED_FIELDS(STORED_ORIGIN)
     bool present;
-    const char *program, *program_version, *file, *sha256, *measured;
+    const char *measured;
 };
 
 /* What did not come from assay or this machine; NULL where all did. Heap. */
@@ -116,24 +98,20 @@ enum view_run {
 };
 
 struct view_cell {
-    int64_t id;           /* row */
+    int64_t id; /* row */
+    STORED_FIELDS(STORED_CELL)
+    STORED_FIELDS(STORED_IDENTITY)
+    STORED_FIELDS(STORED_COST)
     char result[80];      /* "9f2c41aa/3" */
     size_t campaign;      /* index in the view */
     enum view_run run;    /* of its campaign, as it is while the view is loaded */
     const char *database; /* store_path_word: the store's; NULL: no command can name it */
-    struct view_count ordinal;
-    const char *workload, *kind, *precision, *scenario, *implementation, *backend, *device_spec;
-    const char *arm;   /* "a" or "b" of an A/B; NULL: none */
-    char variant[160]; /* ", vendor", ", openvino 2026.4.1", ", arm a (ASSAY_NULL=...)":
-                          distinguishes it; "": none */
-    const char *workload_digest, *protocol, *protocol_digest;
+    char variant[160];    /* ", vendor", ", openvino 2026.4.1", ", arm a (ASSAY_NULL=...)":
+                             distinguishes it; "": none */
     struct view_count workload_version, protocol_version;
-    const char *workload_description, *protocol_description, *seed;
+    const char *workload_description, *protocol_description;
     bool evidence; /* false: the protocol says "a first look" */
     const json_t *workload_json, *protocol_json;
-    struct view_count batch, device_index, trials_planned;
-    struct view_count flops, bytes, items, device_memory_bytes, working_set_bytes;
-    const char *flops_formula, *bytes_formula, *item_name;
     struct view_device device;
     struct view_trial *trials;
     size_t trial_count;
@@ -154,10 +132,10 @@ struct view_event {
 };
 
 struct view_campaign {
+    STORED_FIELDS(STORED_CAMPAIGN)
     int64_t id; /* row */
-    const char *uid, *command, *tool_version, *tool_digest, *plan_digest, *order_seed;
+    const char *order_seed;
     const char *question, *nonce; /* as the plan has them */
-    struct view_count created_utc_ns;
     struct contention contention; /* by other processes, over all windows */
     struct view_event *events;
     size_t event_count;

@@ -72,6 +72,7 @@ extern "C" {
 #include "protocols/serving/trace.h"
 #include "protocols/stats/order.h"
 #include "results/store/store.h"
+#include "results/store/stored.h"
 #include "results/analysis/calibration.h"
 #include "results/analysis/campaign_comparison.h"
 #include "results/analysis/contention.h"

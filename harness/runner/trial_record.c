@@ -211,19 +211,19 @@ static enum status add_phase(struct trial_record *record, const struct message *
                              struct error *err)
 {
     struct conduct_part *part = conduct_part_of(&record->conduct, message->phase.name);
-    const int64_t begin_ns = message->phase.begin_ns - record->started_ns,
-                  end_ns = message->phase.end_ns - record->started_ns;
+    const struct store_phase phase = {message->phase.name,
+                                      message->phase.begin_ns - record->started_ns,
+                                      message->phase.end_ns - record->started_ns};
 
     if (part) {
-        part->begin_ns = begin_ns;
-        part->end_ns = end_ns;
+        part->begin_ns = phase.begin_ns;
+        part->end_ns = phase.end_ns;
     }
     if (part == &record->conduct.window) {
         record->conduct.seen.report = message->phase.report;
         record->conduct.seen.worker_clocks = message->phase.clocks;
     }
-    return store_add_phase(record->store, record->trial, message->phase.name, begin_ns, end_ns,
-                           err);
+    return store_add_phase(record->store, record->trial, &phase, err);
 }
 
 enum status trial_record_message(struct trial_record *record, const struct message *message,
@@ -329,7 +329,7 @@ static void describe_package(struct trial_record *record, const char *path,
     struct packages *packages = maps_cache_packages(record->cache);
     struct package package;
 
-    if (!packages || !packages_find(packages, path, &ret->digest, &package))
+    if (!packages || !packages_find(packages, path, &ret->sha256, &package))
         return;
     ret->manager = package.manager;
     ret->package = package.name;
@@ -357,8 +357,7 @@ static void describe_component(struct trial_record *record, const struct maps_fi
         return;
     }
     if (maps_cache_content(record->cache, file, &content, &err) == STATUS_OK) {
-        ret->digest = content->digest;
-        ret->has_digest = true;
+        ret->sha256 = content->digest;
         if (content->build_id[0])
             ret->build_id = content->build_id;
         describe_package(record, file->path, ret);
@@ -393,7 +392,7 @@ static enum status add_named(struct trial_record *record, struct trial_files *fi
         if (json_array_append_new(
                 named,
                 json_pack("{s:s, s:s, s:s?, s:s?, s:s?}", "path", file->path, "kind", file->kind,
-                          "sha256", file->has_digest ? digest_hex(&file->digest, hex) : NULL,
+                          "sha256", file->missing_reason ? NULL : digest_hex(&file->sha256, hex),
                           "build_id", file->build_id, "version", file->version)) < 0)
             return error_no_memory(err);
     }

@@ -26,6 +26,7 @@
 
 #include "harness/core/digest.h"
 #include "harness/core/status.h"
+#include "results/store/stored.h"
 #include "harness/core/type.h"
 
 struct store;
@@ -225,12 +226,17 @@ enum status store_begin_trial(struct store *store, int64_t campaign, int64_t seq
 enum status store_set_trial_device(struct store *store, int64_t trial, int64_t device,
                                    struct error *err);
 
+/* Structs of what a trial leaves have their members from the lists of stored.h. */
+
 /*
  * One phase, in the order they end: "setup", "compile", "verify_before", "warmup", "window",
  * "verify_after" ...; nanoseconds since the trial's start.
  */
-enum status store_add_phase(struct store *store, int64_t trial, const char *name, int64_t begin_ns,
-                            int64_t end_ns, struct error *err);
+struct store_phase {
+    STORED_GIVEN(STORED_PHASE)
+};
+enum status store_add_phase(struct store *store, int64_t trial, const struct store_phase *phase,
+                            struct error *err);
 
 /*
  * Raw samples of one series of a trial, in order: "wall_ns", "gap_ns", "device_ns",
@@ -242,28 +248,19 @@ enum status store_add_samples(struct store *store, int64_t trial, const char *se
                               struct error *err);
 
 struct store_check {
-    const char *phase; /* "verify_before", "spot_check", "verify_after" */
-    const char *output, *metric, *reason;
-    double error, tolerance; /* a NaN or infinite error is stored as text with a NULL number */
-    uint64_t compared;       /* elements */
-    bool passed;
+    STORED_GIVEN(STORED_CHECK) /* phase: "verify_before", "spot_check", "verify_after" */
+    double error;              /* a NaN or infinite one is stored as text with a NULL number */
 };
 /* An output compared with its reference. */
 enum status store_add_check(struct store *store, int64_t trial, const struct store_check *check,
                             struct error *err);
 
-/* A file that the worker had mapped. `at` is "window_start" or "window_end". */
+/*
+ * A file that the worker had mapped. Its kind: "library", "executable", "icd", "driver",
+ * "compiler", "firmware", "server". `at` is "window_start" or "window_end".
+ */
 struct store_component {
-    const char *path;
-    const char *kind;     /* "library", "executable", "icd", "driver", "compiler", "firmware",
-                             "server" */
-    const char *version;  /* NULL: not reported */
-    const char *build_id; /* hex; NULL: it has none */
-    uint64_t size;        /* bytes */
-    struct digest digest; /* of the file's content */
-    bool has_digest;
-    const char *missing_reason;                      /* why there is no digest */
-    const char *manager, *package, *package_version; /* "dpkg", "libc6:amd64", ...; NULL: none */
+    STORED_GIVEN(STORED_COMPONENT)
 };
 /* As one record; several calls with the same `at` add up. */
 enum status store_add_components(struct store *store, int64_t trial, const char *at,
@@ -287,14 +284,11 @@ enum status store_add_artifact(struct store *store, int64_t trial, const json_t 
  * after; schema.sql has their names.
  */
 struct store_telemetry {
-    const char *part;                       /* "host" or "device" */
-    const char *status;                     /* a status_name */
-    const char *message;                    /* NULL: nothing to say */
-    const json_t *channels;                 /* array; see schema.sql */
-    int64_t interval_ns, ticks, late_ticks; /* late: by more than half an interval */
-    int64_t cpu_ns, reading_ns;             /* -1: not known */
-    const json_t *begin, *end;              /* readings; NULL: none reported */
-    const char *dump;                       /* NULL: none */
+    STORED_GIVEN(STORED_TELEMETRY) /* part: "host" or "device" */
+    const char *status;            /* a status_name */
+    const json_t *channels;        /* array; see schema.sql */
+    const json_t *begin, *end;     /* readings; NULL: none reported */
+    const char *dump;              /* NULL: none */
 };
 /* Once a part. */
 enum status store_add_telemetry(struct store *store, int64_t trial,
@@ -314,16 +308,7 @@ enum status store_load_telemetry(struct store *store, int64_t trial, const char 
                                  int64_t **ret_values, size_t *ret_count, struct error *err);
 
 struct store_trial_end {
-    int64_t ended_utc_ns;
-    const char *status;  /* a status_name: "ok", "crashed", "timeout", "check_failed" ... */
-    const char *message; /* NULL when ok */
-    int64_t iterations_per_sample;
-    int64_t window_first;  /* index of the first sample of the window; -1: never got there */
-    int64_t samples;       /* of wall_ns */
-    const json_t *facts;   /* what the worker reported of choices and losses; may be NULL */
-    int64_t exit_code;     /* -1: ended by a signal */
-    int64_t signal;        /* 0: none */
-    int64_t max_rss_bytes; /* -1: not known */
+    STORED_GIVEN(STORED_TRIAL_END)
 };
 /*
  * Appends the end of a trial with all that was added to it, and its samples, in one transaction.

@@ -10,6 +10,7 @@
 #include <sqlite3.h>
 
 #include "harness/core/embed.h"
+#include "harness/core/type.h"
 #include "results/record/record.h"
 #include "results/store/series.h"
 #include "results/store/store.h"
@@ -21,6 +22,9 @@
  * end.
  */
 #define EVENTS_LATER "('archived', 'restored')"
+
+/* SQL: the name of cell `c` of campaign `g`, as in store_find_cell. */
+#define RESULT_ID "substr(g.uid, 1, 8) || '/' || c.ordinal"
 
 /* SQL: the newest event of the campaign `id` that is of its run, or NULL. */
 #define CAMPAIGN_STATE(id)                                                                         \
@@ -256,6 +260,8 @@ void body_u64(struct record_body *body, const char *name, uint64_t value);
 void body_known(struct record_body *body, const char *name, int64_t value);
 void body_u64_text(struct record_body *body, const char *name, uint64_t value);
 void body_digest(struct record_body *body, const char *name, const struct digest *digest);
+/* All members of a struct, as its type writes them. INVALID: a COUNT does not fit into 64 bits. */
+void body_struct(struct record_body *body, const struct type *type, const void *record);
 void body_bytes(struct record_body *body, const char *name, const void *bytes, size_t length);
 void body_blob(struct record_body *body, const char *name, const struct digest *digest);
 void body_reference(struct record_body *body, const char *name, const struct digest *digest);

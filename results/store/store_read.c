@@ -1,7 +1,6 @@
 #include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "results/store/store_internal.h"
-#include "results/store/stored.h"
 
 /* Runs a SELECT with one integer parameter into an array of row objects. */
 static enum status rows_of(struct store *store, const char *sql, int64_t key, json_t **ret,
@@ -166,7 +165,7 @@ static enum status fill_trial(struct store *store, json_t *trial, struct error *
     TRY(set_rows(
         store, trial, "components",
         "SELECT DISTINCT " STORED_COLUMNS(
-            STORED_COMPONENT) " FROM trial_stack s JOIN stack_member m"
+            STORED_COMPONENT) ", s.at FROM trial_stack s JOIN stack_member m"
                               " ON m.stack = s.stack JOIN component c ON c.id = m.component"
                               " WHERE s.trial = ?1 ORDER BY s.at = 'window_end', s.at, c.path, "
                               "c.id",

@@ -61,13 +61,29 @@ void body_i64(struct record_body *body, const char *name, int64_t value)
     body_json(body, name, json_integer(value));
 }
 
-void body_u64(struct record_body *body, const char *name, uint64_t value)
+static void check_count(struct record_body *body, uint64_t value)
 {
     if (value > INT64_MAX)
         BODY_TRY(body, error_set(body->err, STATUS_INVALID,
                                  "%s: a number of a %s does not fit into 64 bits",
                                  body->store->path, body->type));
+}
+
+void body_u64(struct record_body *body, const char *name, uint64_t value)
+{
+    check_count(body, value);
     body_i64(body, name, (int64_t)value);
+}
+
+void body_struct(struct record_body *body, const struct type *type, const void *record)
+{
+    json_auto_t *members = type_to_json(type, record);
+
+    for (const struct member *m = type->members; m < type->members + type->count; m++)
+        if (m->kind == MEMBER_COUNT && !(m->flags & MEMBER_FROM_0))
+            check_count(body, *(const uint64_t *)((const char *)record + m->offset));
+    if (body->status == STATUS_OK && json_object_update(body->json, members) != 0)
+        body->status = error_no_memory(body->err);
 }
 
 void body_known(struct record_body *body, const char *name, int64_t value)

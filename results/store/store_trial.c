@@ -109,37 +109,51 @@ enum status store_set_trial_device(struct store *store, int64_t trial, int64_t d
     return record.status;
 }
 
-enum status store_add_phase(struct store *store, int64_t trial, const char *name, int64_t begin_ns,
-                            int64_t end_ns, struct error *err)
+#define STORED_STRUCT struct store_phase
+static const struct member phase_members[] = {STORED_WRITE(STORED_PHASE)};
+#undef STORED_STRUCT
+static const struct type phase_type = TYPE(struct store_phase, "a phase", phase_members);
+
+/* Adds the struct to the array of the trial's record. */
+static enum status add_part(struct store *store, int64_t trial, const char *array,
+                            const struct type *type, const void *of, struct error *err)
 {
     struct record_body record = draft_body(store, trial, err), part = body_part_of(&record);
 
-    body_text(&part, "name", name);
-    body_i64(&part, "begin_ns", begin_ns);
-    body_i64(&part, "end_ns", end_ns);
-    body_append(&record, "phases", &part);
+    body_struct(&part, type, of);
+    body_append(&record, array, &part);
     return record.status;
 }
+
+enum status store_add_phase(struct store *store, int64_t trial, const struct store_phase *phase,
+                            struct error *err)
+{
+    return add_part(store, trial, "phases", &phase_type, phase, err);
+}
+
+/* JSON has no infinity and no NaN. */
+static json_t *error_to_json(const void *at)
+{
+    const double error = *(const double *)at;
+
+    return isfinite(error) ? json_real(error)
+                           : json_string(isnan(error) ? "nan"
+                                         : error > 0  ? "inf"
+                                                      : "-inf");
+}
+
+static const struct member_codec error_codec = {.to_json = error_to_json};
+#define STORED_STRUCT struct store_check
+static const struct member check_members[] = {
+    STORED_WRITE(STORED_CHECK) MEMBER(struct store_check, CUSTOM, error, .codec = &error_codec),
+};
+#undef STORED_STRUCT
+static const struct type check_type = TYPE(struct store_check, "a check", check_members);
 
 enum status store_add_check(struct store *store, int64_t trial, const struct store_check *check,
                             struct error *err)
 {
-    struct record_body record = draft_body(store, trial, err), part = body_part_of(&record);
-
-    body_text(&part, "phase", check->phase);
-    body_text(&part, "output", check->output);
-    body_text(&part, "metric", check->metric);
-    body_json(&part, "error",
-              isfinite(check->error) ? json_real(check->error)
-                                     : json_string(isnan(check->error) ? "nan"
-                                                   : check->error > 0  ? "inf"
-                                                                       : "-inf"));
-    body_json(&part, "tolerance", json_real(check->tolerance));
-    body_u64(&part, "compared", check->compared);
-    body_json(&part, "passed", json_boolean(check->passed));
-    body_text(&part, "reason", check->reason);
-    body_append(&record, "checks", &part);
-    return record.status;
+    return add_part(store, trial, "checks", &check_type, check, err);
 }
 
 enum status store_add_environment(struct store *store, int64_t trial, const char *at,
@@ -157,25 +171,10 @@ enum status store_add_environment(struct store *store, int64_t trial, const char
     return record.status;
 }
 
-static void put_component(struct record_body *stack, const struct store_component *component)
-{
-    struct record_body body = body_part_of(stack);
-
-    body_text(&body, "path", component->path);
-    body_text(&body, "kind", component->kind);
-    body_text(&body, "version", component->version);
-    body_text(&body, "build_id", component->build_id);
-    body_u64(&body, "size", component->size);
-    if (component->has_digest)
-        body_digest(&body, "sha256", &component->digest);
-    body_text(&body, "missing_reason", component->missing_reason);
-    if (component->package) {
-        body_text(&body, "manager", component->manager);
-        body_text(&body, "package", component->package);
-        body_text(&body, "package_version", component->package_version);
-    }
-    body_append(stack, "components", &body);
-}
+#define STORED_STRUCT struct store_component
+static const struct member component_members[] = {STORED_WRITE(STORED_COMPONENT)};
+#undef STORED_STRUCT
+static const struct type component_type = TYPE(struct store_component, "a file", component_members);
 
 enum status store_add_components(struct store *store, int64_t trial, const char *at,
                                  const struct store_component *components, size_t count,
@@ -187,8 +186,12 @@ enum status store_add_components(struct store *store, int64_t trial, const char 
     stack = body_part_of(&part);
     stack.type = "stack";
     body_json(&stack, "components", json_array());
-    for (size_t i = 0; i < count; i++)
-        put_component(&stack, &components[i]);
+    for (size_t i = 0; i < count; i++) {
+        struct record_body component = body_part_of(&stack);
+
+        body_struct(&component, &component_type, &components[i]);
+        body_append(&stack, "components", &component);
+    }
     if (count == 0)
         body_log(&stack);
     body_text(&part, "at", at);
@@ -212,6 +215,14 @@ enum status store_add_artifact(struct store *store, int64_t trial, const json_t 
     return record.status;
 }
 
+#define STORED_STRUCT struct store_telemetry
+static const struct member telemetry_members[] = {
+    STORED_WRITE(STORED_TELEMETRY) MEMBER(struct store_telemetry, TEXT, status),
+};
+#undef STORED_STRUCT
+static const struct type telemetry_type =
+    TYPE(struct store_telemetry, "telemetry", telemetry_members);
+
 enum status store_add_telemetry(struct store *store, int64_t trial,
                                 const struct store_telemetry *telemetry, struct error *err)
 {
@@ -232,29 +243,23 @@ enum status store_add_telemetry(struct store *store, int64_t trial,
     if (telemetry->end)
         body_readings(&part, "end", telemetry->end);
     body_close(&part);
-    body_text(&part, "part", telemetry->part);
-    body_text(&part, "status", telemetry->status);
-    body_text(&part, "message", telemetry->message);
-    body_i64(&part, "interval_ns", telemetry->interval_ns);
-    body_i64(&part, "ticks", telemetry->ticks);
-    body_i64(&part, "late_ticks", telemetry->late_ticks);
-    body_known(&part, "cpu_ns", telemetry->cpu_ns);
-    body_known(&part, "reading_ns", telemetry->reading_ns);
+    body_struct(&part, &telemetry_type, telemetry);
     body_append(&record, "telemetry", &part);
     return record.status;
 }
 
 /* ---- the end ---- */
 
-static void put_end(struct record_body *body, int64_t trial, int64_t ended_utc_ns,
-                    const char *status, const char *message, bool orphan)
+#define STORED_STRUCT struct store_trial_end
+static const struct member end_members[] = {STORED_WRITE(STORED_TRIAL_END)};
+#undef STORED_STRUCT
+static const struct type end_type = TYPE(struct store_trial_end, "the end of a trial", end_members);
+
+static void put_end(struct record_body *body, int64_t trial, struct store_trial_end end)
 {
-    BODY_TRY(body, not_before(body->store, BEGIN_OF_TRIAL, trial, &ended_utc_ns, body->err));
+    BODY_TRY(body, not_before(body->store, BEGIN_OF_TRIAL, trial, &end.ended_utc_ns, body->err));
     body_trial(body, trial);
-    body_i64(body, "ended_utc_ns", ended_utc_ns);
-    body_text(body, "status", status);
-    body_text(body, "message", message);
-    body_json(body, "orphan", json_boolean(orphan));
+    body_struct(body, &end_type, &end);
 }
 
 enum status store_end_trial(struct store *store, int64_t trial, const struct store_trial_end *end,
@@ -265,17 +270,7 @@ enum status store_end_trial(struct store *store, int64_t trial, const struct sto
 
     TRY(draft_find(store, trial, &draft, err));
     body = body_begin(store, "trial", err);
-    put_end(&body, trial, end->ended_utc_ns, end->status, end->message, false);
-    if (end->iterations_per_sample > 0)
-        body_i64(&body, "iterations_per_sample", end->iterations_per_sample);
-    body_known(&body, "window_first", end->window_first);
-    body_known(&body, "samples", end->samples);
-    if (end->facts)
-        body_json(&body, "facts", json_incref((json_t *)(uintptr_t)end->facts));
-    body_known(&body, "exit_code", end->exit_code);
-    if (end->signal > 0)
-        body_i64(&body, "signal", end->signal);
-    body_known(&body, "max_rss_bytes", end->max_rss_bytes);
+    put_end(&body, trial, *end);
     draft_put(draft, &body);
     TRY(body_end(&body));
     draft_remove(store, trial);
@@ -295,8 +290,15 @@ static enum status close_orphans(struct store *store, int64_t campaign, struct e
         if (!trial)
             return STATUS_OK;
         body = body_of(store, "trial", err);
-        put_end(&body, trial, clock_utc_ns(), "crashed", "the harness ended before the trial did",
-                true);
+        put_end(&body, trial,
+                (struct store_trial_end){.ended_utc_ns = clock_utc_ns(),
+                                         .status = "crashed",
+                                         .message = "the harness ended before the trial did",
+                                         .orphan = true,
+                                         .window_first = -1,
+                                         .samples = -1,
+                                         .exit_code = -1,
+                                         .max_rss_bytes = -1});
         TRY(body_end(&body));
     }
 }

@@ -1,6 +1,6 @@
 /* What store_cell_json and store_list_results give, as types: columns of stored.h, and what belongs
  * to them. */
-#include "results/store/stored.h"
+#include "results/store/store.h"
 
 #include "harness/core/reading.h"
 #include "harness/core/shape.h"
@@ -11,6 +11,7 @@
 #define KIND_TEXT MEMBER_TEXT
 #define KIND_ISO MEMBER_TEXT
 #define KIND_SEED MEMBER_INTEGER
+#define KIND_BLOB MEMBER_TEXT
 #define KIND_INTEGER MEMBER_INTEGER
 #define KIND_COUNT MEMBER_COUNT
 #define KIND_REAL MEMBER_REAL
@@ -55,7 +56,7 @@ static const struct type environment = TYPE_OF({
     OPTIONAL("before", RECORD, .of = &reading_list_type),
     OPTIONAL("after", RECORD, .of = &reading_list_type),
 });
-static const struct type component = TYPE_OF({ROWS(STORED_COMPONENT)});
+static const struct type component = TYPE_OF({ROWS(STORED_COMPONENT) SHOWN("at", TEXT)});
 static const struct type telemetry = TYPE_OF({
     ROWS(STORED_TELEMETRY) OR_NULL("begin", RECORD, .of = &reading_list_type),
     OR_NULL("end", RECORD, .of = &reading_list_type),

@@ -82,7 +82,7 @@ static enum status add_subject(struct store *store, int64_t trial, const json_t 
 {
     struct store_device device = {.backend = "null", .name = "Null", .readings = readings};
     struct store_component components[2] = {
-        {.path = "/usr/lib/a.so", .kind = "library", .size = 10, .has_digest = true},
+        {.path = "/usr/lib/a.so", .kind = "library", .size = 10, .sha256 = {{0x5a}}},
         {.path = "/usr/lib/b.so", .kind = "library", .missing_reason = "deleted"}};
     int64_t id = 0;
     enum status status = store_put_device(store, &device, &id, err);
@@ -113,7 +113,7 @@ static enum status run_trial(struct store *store, int64_t campaign, int64_t sequ
     progress->trials++;
     report_progress(progress);
     status = add_subject(store, trial, readings, &part, err);
-    TAKE(store_add_phase(store, trial, "setup", 0, 10, err), part.phases);
+    TAKE(store_add_phase(store, trial, &(struct store_phase){"setup", 0, 10}, err), part.phases);
     TAKE(store_add_check(store, trial, &check, err), part.checks);
     if (status == STATUS_OK)
         status = add_samples(store, trial, &part, err);

@@ -225,7 +225,7 @@ static enum status add_subject(struct store *store, int64_t trial, struct error 
          .version = "1.2",
          .build_id = "ab12",
          .size = 1000,
-         .has_digest = true,
+         .sha256 = {{0x5a}},
          .manager = "dpkg",
          .package = "libfoo1:amd64",
          .package_version = "1.2-3"},
@@ -313,8 +313,14 @@ enum status fixture_run_trial(struct store *store, int64_t campaign, int64_t seq
                               const char *status_name, size_t samples, int64_t *ret_trial,
                               struct error *err)
 {
-    struct store_check check = {
-        "verify_before", "a", "max_relative", "rounding of one fma", 1e-7, 1e-6, 1 << 18, true};
+    struct store_check check = {.phase = "verify_before",
+                                .output = "a",
+                                .metric = "max_relative",
+                                .reason = "rounding of one fma",
+                                .error = 1e-7,
+                                .tolerance = 1e-6,
+                                .compared = 1 << 18,
+                                .passed = true};
     struct store_trial_end end = {
         .ended_utc_ns = START_UTC_NS + 2000000000,
         .status = status_name,
@@ -330,7 +336,7 @@ enum status fixture_run_trial(struct store *store, int64_t campaign, int64_t seq
     if (status == STATUS_OK)
         status = add_subject(store, trial, err);
     if (status == STATUS_OK)
-        status = store_add_phase(store, trial, "setup", 0, 1000, err);
+        status = store_add_phase(store, trial, &(struct store_phase){"setup", 0, 1000}, err);
     if (status == STATUS_OK)
         status = store_add_check(store, trial, &check, err);
     if (status == STATUS_OK)

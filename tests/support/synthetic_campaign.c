@@ -280,8 +280,8 @@ static enum status run_attempt(struct store *store, const struct synthetic_optio
     TRY(synthetic_add_load(store, trial, "before", random, err));
     TRY(add_artifact(store, trial, err));
     TRY(add_checks(store, trial, "verify_before", true, err));
-    TRY(store_add_phase(store, trial, "setup", 0, 310 * MS, err));
-    TRY(store_add_phase(store, trial, "warmup", 310 * MS, 1090 * MS, err));
+    TRY(store_add_phase(store, trial, &(struct store_phase){"setup", 0, 310 * MS}, err));
+    TRY(store_add_phase(store, trial, &(struct store_phase){"warmup", 310 * MS, 1090 * MS}, err));
     draw(wall, samples, shape, shapes[shape].level_ns * (double)shapes[shape].iterations, random);
     if (samples) {
         TRY(store_add_samples(store, trial, "wall_ns", 0, wall, samples, err));
@@ -290,7 +290,8 @@ static enum status run_attempt(struct store *store, const struct synthetic_optio
             TRY(add_stages(store, trial, wall, samples, err));
     }
     if (ok) {
-        TRY(store_add_phase(store, trial, "window", 1090 * MS, (int64_t)6120 * MS, err));
+        TRY(store_add_phase(store, trial,
+                            &(struct store_phase){"window", 1090 * MS, (int64_t)6120 * MS}, err));
         TRY(synthetic_add_components(store, options, trial, "window_end",
                                      shape == SYNTHETIC_DRIFT && number == 0, err));
         TRY(synthetic_add_load(store, trial, "after", random, err));

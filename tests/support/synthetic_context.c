@@ -102,7 +102,7 @@ enum status synthetic_add_components(struct store *store, const struct synthetic
     };
 
     for (size_t i = 0; i <= sizeof(files) / sizeof(files[0]); ++i) {
-        struct store_component component = {.has_digest = true};
+        struct store_component component = {0};
         const char *build_id = "5c4ef9f1b8d3bd31e2a0c9b6a7d8e9f001122334";
 
         if (i < sizeof(files) / sizeof(files[0])) {
@@ -117,11 +117,11 @@ enum status synthetic_add_components(struct store *store, const struct synthetic
         } else {
             break;
         }
-        component.digest = digest_bytes(component.path, strlen(component.path));
+        component.sha256 = digest_bytes(component.path, strlen(component.path));
         if (changed && i == 2)
-            component.digest = digest_bytes("upgraded", 8);
+            component.sha256 = digest_bytes("upgraded", 8);
         if (i == 6) {
-            component.has_digest = false;
+            component.sha256 = (struct digest){{0}};
             component.missing_reason = "deleted while it was mapped";
         } else {
             component.build_id = build_id;

@@ -453,7 +453,8 @@ TEST_WITH(contention, fixture_open, fixture_remove)
 
         make_samples(i + 1, 1000, values);
         trial = begin_trial(fixture->store, i + 1, values);
-        assert_ok(store_add_phase(fixture->store, trial, "window", 1000000000, 2000000000, &err),
+        assert_ok(store_add_phase(fixture->store, trial,
+                                  &(struct store_phase){"window", 1000000000, 2000000000}, &err),
                   err);
         if (i < 2)
             assert_ok(store_add_telemetry(fixture->store, trial, &telemetry, &err), err);

@@ -89,7 +89,7 @@ TEST(a_whole_record_is_read)
     assert_int_equal(cell.trials[2].changed_count, 1);
     assert_int_equal(cell.trials[2].components[0].change, VIEW_SAME);
     assert_int_equal(cell.trials[2].components[1].change, VIEW_CHANGED);
-    assert_string_equal(cell.trials[2].components[1].digest_end, "99");
+    assert_string_equal(cell.trials[2].components[1].sha256_end, "99");
     assert_int_equal(cell.trials[2].components[2].change, VIEW_GONE);
     assert_int_equal(cell.trials[2].components[3].change, VIEW_APPEARED);
 

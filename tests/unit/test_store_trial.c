@@ -225,7 +225,12 @@ TEST_WITH(errors_without_a_number, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
-    struct store_check check = {"verify_after", "a", "max_relative", NULL, NAN, 1e-6, 10, false};
+    struct store_check check = {.phase = "verify_after",
+                                .output = "a",
+                                .metric = "max_relative",
+                                .error = NAN,
+                                .tolerance = 1e-6,
+                                .compared = 10};
     int64_t trial = trial_of(fixture);
 
     assert_ok(store_add_check(fixture->store, trial, &check, &err), err);
