@@ -8,6 +8,7 @@
 #include "harness/core/shape.h"
 #include "harness/runner/doctor.h"
 #include "harness/runner/expected.h"
+#include "harness/runner/probe.h"
 #include "protocols/contract.h"
 #include "protocols/serving/power.h"
 #include "results/analysis/calibration.h"
@@ -31,11 +32,7 @@ static const struct type package = TYPE_OF({
     SHOWN("version", TEXT),
 });
 static const struct type library = TYPE_OF({
-    OR_NULL("name", TEXT),
-    OR_NULL("path", TEXT, .help = "the file that was opened; null or empty: none"),
-    OR_NULL("tried", TEXT, .help = "names that could not be opened, with the reason"),
-    OR_NULL("version", TEXT),
-    OR_NULL("version_reason", TEXT, .help = "why the version is not known"),
+    MEMBER_ALL_OF(probe_library_type),
     OPTIONAL("sha256", DIGEST),
     OPTIONAL("digest_reason", TEXT),
     OPTIONAL("package", RECORD, .of = &package),
@@ -116,13 +113,6 @@ static const struct type unknown = TYPE_OF({
     SHOWN("check", TEXT),
     SHOWN("reason", TEXT),
 });
-static const struct type jitter = TYPE_OF({
-    SHOWN("duration_ns", COUNT),
-    SHOWN("threshold_ns", INTEGER),
-    SHOWN("gaps", INTEGER),
-    SHOWN("lost_ns", COUNT),
-    SHOWN("longest_ns", COUNT),
-});
 const struct type schema_doctor = TYPE_OF({
     SHOWN("version", INTEGER),
     SHOWN("utc_ns", INTEGER),
@@ -132,7 +122,7 @@ const struct type schema_doctor = TYPE_OF({
     SHOWN("findings", LIST, .of = &diagnosis),
     SHOWN("passed", LIST, .of = &passed),
     SHOWN("unknown", LIST, .of = &unknown),
-    OR_NULL("jitter", RECORD, .of = &jitter),
+    OR_NULL("jitter", RECORD, .of = &doctor_jitter_type),
 });
 
 /* ---- list, describe ---- */

@@ -17,6 +17,7 @@
 #include <jansson.h>
 
 #include "harness/core/status.h"
+#include "harness/core/type.h"
 #include "harness/core/text.h"
 #include "harness/endpoint/reasons.h"
 #include "protocols/serving/request.h"
@@ -62,9 +63,9 @@ extern const struct endpoint_options endpoint_defaults;
 /* What is known beside the requests. Counts are of requests unless they say otherwise. */
 struct endpoint_stats {
     int64_t wall_ns, cpu_ns;      /* of the window and drain; of the sending thread */
-    uint32_t connections_warm;    /* opened before the window */
+    uint64_t connections_warm;    /* opened before the window */
     uint64_t connections_opened;  /* in it */
-    uint32_t connections_peak;    /* requests under way at a time */
+    uint64_t connections_peak;    /* requests under way at a time */
     uint64_t held;                /* sent late since all connections were in use */
     uint64_t retried;             /* sent once more, on a new connection, since the server had
                                      closed the kept one before it answered */
@@ -119,7 +120,7 @@ enum status endpoint_run(const struct endpoint_options *options, const struct sc
                          int64_t start_ns, struct request *requests, struct endpoint_stats *stats,
                          struct error *err);
 
-/* The stats as a new object, members by their names; NULL: out of memory. */
-json_t *endpoint_stats_to_json(const struct endpoint_stats *stats);
+/* Stats as an object, members by their names. */
+extern const struct type endpoint_stats_type;
 
 #endif

@@ -181,7 +181,7 @@ static void send_next(struct loop *loop)
     loop->body_of = SIZE_MAX;
     ++loop->next;
     if (active > loop->stats->connections_peak)
-        loop->stats->connections_peak = (uint32_t)active;
+        loop->stats->connections_peak = active;
     curl_multi_add_handle(loop->multi, exchange->handle);
     loop->curl_ns = FOR_EVER_NS;
     curl_multi_socket_action(loop->multi, CURL_SOCKET_TIMEOUT, 0, &running);

@@ -887,17 +887,13 @@ static void check_specs(struct doctor *doctor, const json_t *wanted, json_t *ret
     }
 }
 
-static json_t *jitter_json(const struct doctor *doctor)
-{
-    const struct jitter *jitter = &doctor->jitter;
-
-    if (!doctor->has_jitter)
-        return json_null();
-    return json_pack("{s:I, s:i, s:I, s:I, s:I}", "duration_ns", (json_int_t)jitter->duration_ns,
-                     "threshold_ns", JITTER_THRESHOLD_NS, "gaps", (json_int_t)jitter->gaps,
-                     "lost_ns", (json_int_t)jitter->lost_ns, "longest_ns",
-                     (json_int_t)jitter->longest_ns);
-}
+#define M(...) MEMBER(struct jitter, __VA_ARGS__)
+static const struct member jitter_members[] = {
+    M(COUNT, duration_ns), M(INTEGER, threshold_ns), M(INTEGER, gaps),
+    M(COUNT, lost_ns),     M(COUNT, longest_ns),
+};
+#undef M
+const struct type doctor_jitter_type = TYPE(struct jitter, "jitter", jitter_members);
 
 enum status doctor_examine(const struct doctor_options *options, json_t **ret, struct error *err)
 {
@@ -926,11 +922,12 @@ enum status doctor_examine(const struct doctor_options *options, json_t **ret, s
     if (status == STATUS_OK) {
         json_t *findings = worst_first(doctor.findings, &worst);
 
-        report =
-            json_pack("{s:i, s:I, s:s, s:s?, s:O, s:o, s:O, s:O, s:o}", "version", 1, "utc_ns",
-                      (json_int_t)clock_utc_ns(), "worst", finding_severity_name(worst), "host",
-                      host, "devices", specs, "findings", findings, "passed", doctor.passed,
-                      "unknown", doctor.unknown, "jitter", jitter_json(&doctor));
+        report = json_pack("{s:i, s:I, s:s, s:s?, s:O, s:o, s:O, s:O, s:o}", "version", 1, "utc_ns",
+                           (json_int_t)clock_utc_ns(), "worst", finding_severity_name(worst),
+                           "host", host, "devices", specs, "findings", findings, "passed",
+                           doctor.passed, "unknown", doctor.unknown, "jitter",
+                           doctor.has_jitter ? type_to_json(&doctor_jitter_type, &doctor.jitter)
+                                             : json_null());
         if (!report || doctor.host.failed)
             status = error_no_memory(err);
     }

@@ -12,6 +12,7 @@
 #include <jansson.h>
 
 #include "harness/core/status.h"
+#include "harness/core/type.h"
 #include "protocols/finding.h"
 
 struct doctor_options {
@@ -36,6 +37,8 @@ struct doctor_options {
  *    "jitter": {"duration_ns", "threshold_ns", "gaps", "lost_ns", "longest_ns"} or null}
  */
 enum status doctor_examine(const struct doctor_options *options, json_t **ret, struct error *err);
+/* Its "jitter". */
+extern const struct type doctor_jitter_type;
 
 /*
  * The report's worst severity; FINDING_NONE for one that has none. WARNING: intervals grow wider,

@@ -6,7 +6,7 @@
 
 struct jitter jitter_measure(int64_t duration_ns, bool (*tick)(void *context), void *context)
 {
-    struct jitter jitter = {0};
+    struct jitter jitter = {.threshold_ns = JITTER_THRESHOLD_NS};
     int64_t before_ns = clock_monotonic_ns(), ticked_ns = before_ns;
 
     while (jitter.duration_ns < duration_ns) {

@@ -9,14 +9,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <jansson.h>
-
 #define JITTER_THRESHOLD_NS 20000 /* beyond any cache miss, below any tick of a scheduler */
 
 struct jitter {
     int64_t duration_ns;
-    int64_t gaps;    /* longer than the threshold */
-    int64_t lost_ns; /* in them */
+    int64_t threshold_ns; /* JITTER_THRESHOLD_NS */
+    int64_t gaps;         /* longer than that */
+    int64_t lost_ns;      /* in them */
     int64_t longest_ns;
 };
 

@@ -28,6 +28,19 @@ enum status probe_check_variable(const char *variable, struct error *err)
     return backend_check_variable(variable, err);
 }
 
+#define M(name, ...)                                                                               \
+    MEMBER(struct backend_library, TEXT, name, .flags = MEMBER_NULLABLE | MEMBER_PRINTABLE,        \
+           __VA_ARGS__)
+static const struct member library_members[] = {
+    M(name),
+    M(path, .help = "the file that was opened; null or empty: none"),
+    M(tried, .help = "names that could not be opened, with the reason"),
+    M(version),
+    M(version_reason, .help = "why the version is not known"),
+};
+#undef M
+const struct type probe_library_type = TYPE(struct backend_library, "a library", library_members);
+
 static json_t *libraries_json(struct backend *backend)
 {
     struct backend_library libraries[LIBRARIES_MAX];
@@ -35,13 +48,7 @@ static json_t *libraries_json(struct backend *backend)
     json_t *array = json_array();
 
     for (size_t i = 0; array && i < count; i++)
-        json_array_append_new(array,
-                              json_pack("{s:o, s:o, s:o, s:o, s:o}", "name",
-                                        printable_or_null(libraries[i].name), "path",
-                                        printable_or_null(libraries[i].path), "tried",
-                                        printable_or_null(libraries[i].tried), "version",
-                                        printable_or_null(libraries[i].version), "version_reason",
-                                        printable_or_null(libraries[i].version_reason)));
+        json_array_append_new(array, type_to_json(&probe_library_type, &libraries[i]));
     return array;
 }
 

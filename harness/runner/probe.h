@@ -13,6 +13,7 @@
 #include <jansson.h>
 
 #include "harness/core/status.h"
+#include "harness/core/type.h"
 
 /*
  * Name of the backend at this place of the table, from 0 on, and whether a plain `assay run` leaves
@@ -43,6 +44,9 @@ enum status probe_run(const char *const *specs, size_t count, json_t **ret, stru
  * {"manager", "name", "version"} where a package manager knows the file.
  */
 void probe_libraries(json_t *probe);
+
+/* What a backend says of a library (struct backend_library). */
+extern const struct type probe_library_type;
 
 /* The child's side: writes the backend's object, or the array of its libraries. Exit status. */
 int probe_child_main(const char *backend, bool libraries);

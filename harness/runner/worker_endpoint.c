@@ -384,10 +384,10 @@ static enum status run_window(struct worker *worker, struct error *err)
 static enum status send_facts(struct worker *worker, struct error *err)
 {
     const struct worker_endpoint *endpoint = worker->endpoint;
-    json_t *facts =
-        json_pack("{s:O, s:I, s:I, s:o}", "told", endpoint->told, "prompt_seed",
-                  (json_int_t)endpoint->prompt_seed, "requests_outside",
-                  (json_int_t)endpoint->alone, "stats", endpoint_stats_to_json(&endpoint->stats));
+    json_t *facts = json_pack("{s:O, s:I, s:I, s:o}", "told", endpoint->told, "prompt_seed",
+                              (json_int_t)endpoint->prompt_seed, "requests_outside",
+                              (json_int_t)endpoint->alone, "stats",
+                              type_to_json(&endpoint_stats_type, &endpoint->stats));
 
     return worker_link_send_body(&worker->link, MESSAGE_FACTS,
                                  json_pack("{s:o}", "endpoint", facts), err);

@@ -141,7 +141,7 @@ static enum status measure(const struct endpoint_options *options, struct error 
     status = endpoint_run(options, &schedule, start_ns, requests, &stats, err);
     getrusage(RUSAGE_SELF, &usage);
     print_requests(requests, schedule.count);
-    print_json("stats", endpoint_stats_to_json(&stats));
+    print_json("stats", type_to_json(&endpoint_stats_type, &stats));
     print_json("process", json_pack("{s:I,s:I}", "start_ns", (json_int_t)start_ns, "max_rss_bytes",
                                     (json_int_t)usage.ru_maxrss * 1024));
     free(requests);
