@@ -217,10 +217,10 @@ static json_t *told_by(const struct telling *row, const json_t *fields, const js
 
 static bool holds(const json_t *list, const char *word)
 {
-    size_t i;
-    json_t *entry;
 
-    json_array_foreach(list, i, entry) if (!strcmp(json_string_value(entry), word)) return true;
+    EACH(entry, list)
+        if (!strcmp(json_string_value(entry), word))
+            return true;
     return false;
 }
 
@@ -228,11 +228,9 @@ static bool holds(const json_t *list, const char *word)
 static json_t *packages_of(const struct attribution *attribution, const json_t *fields,
                            const char *factor, const json_t *list)
 {
-    json_t *packages = json_array(), *entry;
-    size_t i;
+    json_t *packages = json_array();
 
-    json_array_foreach(list, i, entry)
-    {
+    EACH(entry, list) {
         const char *field = json_string_value(entry);
         const struct field_rule *rule = field_rule_find(field);
         const char *package = package_of(fields, field);
@@ -264,13 +262,12 @@ static void append_package(struct text *out, const char *package, const char *fa
 static json_t *packages_label(const json_t *own, const json_t *other, const char *factor)
 {
     struct text words;
-    size_t i, left = 0, named = 0;
-    json_t *entry;
+    size_t left = 0, named = 0;
 
-    json_array_foreach(own, i, entry) left += !holds(other, json_string_value(entry));
+    EACH(entry, own)
+        left += !holds(other, json_string_value(entry));
     text_init(&words);
-    json_array_foreach(own, i, entry)
-    {
+    EACH(entry, own) {
         if ((left > 0 && holds(other, json_string_value(entry))) || named++ >= PACKAGES_NAMED)
             continue;
         text_append(&words, words.length > 0 ? ", " : "");
@@ -289,14 +286,12 @@ static json_t *variables_label(const json_t *fields, const json_t *list)
 {
     static const char lead[] = "variable.";
     struct text words;
-    size_t i, count = 0;
-    json_t *entry;
+    size_t count = 0;
 
-    json_array_foreach(list, i, entry) count +=
-        !strncmp(json_string_value(entry), lead, strlen(lead));
+    EACH(entry, list)
+        count += !strncmp(json_string_value(entry), lead, strlen(lead));
     text_init(&words);
-    json_array_foreach(list, i, entry)
-    {
+    EACH(entry, list) {
         const char *field = json_string_value(entry), *value = member_string(fields, field);
 
         if (strncmp(field, lead, strlen(lead)) != 0)

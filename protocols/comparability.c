@@ -64,11 +64,8 @@ static const char *foreign_worker_in(const json_t *origin)
 
 const char *comparability_foreign_worker(const json_t *judgement)
 {
-    size_t i;
-    json_t *field;
 
-    json_array_foreach(json_object_get(judgement, "fields"), i, field)
-    {
+    EACH(field, json_object_get(judgement, "fields")) {
         const char *name = member_string(field, "field"), *path;
 
         if (!name || strcmp(name, "identity.origin"))

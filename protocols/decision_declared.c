@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/member.h"
 #include "harness/core/canonical.h"
 #include "harness/core/cleanup.h"
 #include "harness/core/declaration.h"
@@ -316,12 +317,10 @@ static char *beside(const struct decision *decision, const char *path)
 /* Puts the contracts in place of their files. */
 static enum status take_contracts(struct decision *decision, struct error *err)
 {
-    json_t *requirements = json_object_get(decision->json, "requirements"), *one;
+    json_t *requirements = json_object_get(decision->json, "requirements");
     enum status status = STATUS_OK;
-    size_t i;
 
-    json_array_foreach(requirements, i, one)
-    {
+    EACH(one, requirements) {
         const char *name = json_string_value(json_object_get(one, "contract"));
         struct contract contract = {.json = NULL};
         char *path;

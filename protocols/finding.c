@@ -324,12 +324,10 @@ const struct finding_kind *finding_kind_find(const char *code)
 
 json_t *findings_codes(const json_t *json)
 {
-    json_t *codes = json_array(), *entry;
+    json_t *codes = json_array();
     bool seen[FINDING_STORED_COUNT] = {false};
-    size_t i;
 
-    json_array_foreach((json_t *)json, i, entry)
-    {
+    EACH(entry, json) {
         const size_t code = code_of(member_string(entry, "code"));
 
         if (code == FINDING_STORED_COUNT || seen[code])

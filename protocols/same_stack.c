@@ -113,13 +113,11 @@ static enum status check_variables(const json_t *a, const json_t *b, bool swappe
 /* {"library.libc": {digest: true, ..}, ..}; a content that is not known is "". NULL: no memory. */
 static json_t *files_of(const json_t *components)
 {
-    json_t *files = json_object(), *component;
+    json_t *files = json_object();
     char name[SAME_STACK_NAME_SIZE];
     const json_t *value;
-    size_t i;
 
-    json_array_foreach((json_t *)components, i, component)
-    {
+    EACH(component, components) {
         json_t *contents;
 
         if (!same_stack_name(component, name, &value) || !strncmp(name, COMPILED, strlen(COMPILED)))
@@ -233,11 +231,8 @@ static bool is_ok(const json_t *trial)
 
 json_t *same_stack_first(const json_t *trials)
 {
-    size_t i;
-    json_t *trial;
 
-    json_array_foreach((json_t *)trials, i, trial)
-    {
+    EACH(trial, trials) {
         if (is_ok(trial))
             return trial;
     }
@@ -247,11 +242,8 @@ json_t *same_stack_first(const json_t *trials)
 enum status same_stack_check_all(const json_t *trials, struct error *err)
 {
     const json_t *first = same_stack_first(trials);
-    size_t i;
-    json_t *trial;
 
-    json_array_foreach((json_t *)trials, i, trial)
-    {
+    EACH(trial, trials) {
         if (trial != first && is_ok(trial))
             TRY(same_stack_check(first, trial, err));
     }

@@ -291,8 +291,6 @@ enum status arm_spec_from_json(const json_t *json, struct arm_spec *ret, struct 
     const char *device = member_string(json, "device");
     const char *precision = member_string(json, "precision");
     const char *implementation = member_string(json, "implementation");
-    size_t i;
-    json_t *change;
 
     if (name)
         TRY(set_string(&spec.name, name, "name", err));
@@ -309,8 +307,7 @@ enum status arm_spec_from_json(const json_t *json, struct arm_spec *ret, struct 
     if (implementation)
         spec.has_implementation = implementation_from_name(implementation, &spec.implementation);
     spec.emulate = json_is_true(json_object_get(json, "emulate"));
-    json_array_foreach(json_object_get(json, "environment"), i, change)
-    {
+    EACH(change, json_object_get(json, "environment")) {
         if (!json_is_string(change))
             return error_set(err, STATUS_CORRUPT, "the plan's environment is not of strings");
         TRY(add_change(&spec, strdup(json_string_value(change)), err));

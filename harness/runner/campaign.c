@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 #include "harness/core/random.h"
 #include "harness/core/text.h"
@@ -75,86 +76,93 @@ static enum status put_declarations(struct store *store, const struct plan *plan
 static enum status record_plan(struct campaign *campaign, const struct plan *plan,
                                const char *command, int64_t *rows, struct error *err)
 {
-    struct store_cell *cells = calloc(plan->cell_count, sizeof(*cells));
+    AUTO_FREE struct store_cell *cells = calloc(plan->cell_count, sizeof(*cells));
     struct store_campaign record = {.created_utc_ns = clock_utc_ns(),
                                     .plan = plan->json,
                                     .protocol = plan->protocol.digest,
                                     .order_seed = plan->order_seed,
                                     .command = command,
                                     .tool_version = tool_version()};
-    enum status status = cells ? tool_digest(&record.tool_digest, err) : error_no_memory(err);
 
+    TRY(cells ? tool_digest(&record.tool_digest, err) : error_no_memory(err));
     memcpy(record.uid, campaign->uid, sizeof(record.uid));
-    for (size_t i = 0; cells && i < plan->cell_count; i++)
+    for (size_t i = 0; i < plan->cell_count; i++)
         describe_cell(plan, i, &cells[i]);
-    if (status == STATUS_OK)
-        status = put_declarations(campaign->store, plan, err);
-    if (status == STATUS_OK)
-        status = store_add_campaign(campaign->store, &record, cells, plan->cell_count, plan->order,
-                                    plan->order_count, &campaign->row, rows, err);
-    free(cells);
-    return status;
+    TRY(put_declarations(campaign->store, plan, err));
+    return store_add_campaign(campaign->store, &record, cells, plan->cell_count, plan->order,
+                              plan->order_count, &campaign->row, rows, err);
+}
+
+void campaign_take_protocol(struct campaign *campaign, const struct protocol *protocol)
+{
+    campaign->silence_ns = protocol->trial_timeout_ns;
+    campaign->cooldown_ns = protocol->throttle_cooldown_ns;
+    campaign->telemetry_ns = protocol->telemetry_ns;
+    campaign->verification = protocol->verification;
+    campaign->doctor_refuses = protocol->doctor_refuses;
+    campaign->doctor_jitter_ns = protocol->doctor_jitter_ns;
+}
+
+static enum status take_cell(struct campaign *campaign, const struct plan *plan, int64_t row,
+                             struct error *err)
+{
+    const struct plan_cell *planned = &plan->cells[campaign->cell_count];
+    struct campaign_cell *cell = &campaign->cells[campaign->cell_count++];
+    AUTO_FREE char *label = plan_cell_label(planned);
+
+    cell->row = row;
+    cell->ordinal = (int64_t)campaign->cell_count;
+    cell->label = label ? text_format("%s on %s", label, planned->device_spec) : NULL;
+    cell->message = plan_trial_json(plan, planned);
+    if (!cell->label || !cell->message)
+        return error_no_memory(err);
+    if (planned->choices)
+        TRY(campaign_take_choices(campaign->store, cell, planned->choices, err));
+    return campaign_cell_take_spec(cell, planned->spec, planned->worker, err);
+}
+
+static enum status create(struct campaign *campaign, const struct plan *plan, const char *command,
+                          struct error *err)
+{
+    AUTO_FREE int64_t *rows = calloc(plan->cell_count, sizeof(*rows));
+
+    campaign->cells = calloc(plan->cell_count, sizeof(*campaign->cells));
+    if (!rows || !campaign->cells)
+        return error_no_memory(err);
+    TRY(record_plan(campaign, plan, command, rows, err));
+    TRY(lease_take(store_path(campaign->store), campaign->row, campaign->uid, err));
+    for (size_t i = 0; i < plan->cell_count; i++)
+        TRY(take_cell(campaign, plan, rows[i], err));
+    return STATUS_OK;
 }
 
 enum status campaign_create(struct store *store, const struct plan *plan, const char *command,
                             struct campaign *ret, struct error *err)
 {
-    struct campaign campaign = {.store = store,
-                                .silence_ns = plan->protocol.trial_timeout_ns,
-                                .cooldown_ns = plan->protocol.throttle_cooldown_ns,
-                                .verification = plan->protocol.verification,
-                                .doctor_refuses = plan->protocol.doctor_refuses,
-                                .doctor_jitter_ns = plan->protocol.doctor_jitter_ns,
-                                .telemetry_ns = plan->protocol.telemetry_ns};
-    int64_t *rows = calloc(plan->cell_count, sizeof(*rows));
-    enum status status = STATUS_OK;
+    struct campaign campaign = {.store = store};
+    enum status status;
 
-    campaign.cells = calloc(plan->cell_count, sizeof(*campaign.cells));
-    if (!rows || !campaign.cells)
-        status = error_no_memory(err);
+    campaign_take_protocol(&campaign, &plan->protocol);
     random_identifier(campaign.uid);
     snprintf(campaign.worker, sizeof(campaign.worker), "%s",
              json_string_value(json_object_get(plan->json, "worker")));
+    status = create(&campaign, plan, command, err);
     if (status == STATUS_OK)
-        status = record_plan(&campaign, plan, command, rows, err);
-    if (status == STATUS_OK)
-        status = lease_take(store_path(store), campaign.row, campaign.uid, err);
-    for (size_t i = 0; i < plan->cell_count && status == STATUS_OK; i++) {
-        struct campaign_cell *cell = &campaign.cells[campaign.cell_count++];
-        char *label = plan_cell_label(&plan->cells[i]);
-
-        cell->row = rows[i];
-        cell->ordinal = (int64_t)i + 1;
-        cell->label = label ? text_format("%s on %s", label, plan->cells[i].device_spec) : NULL;
-        cell->message = plan_trial_json(plan, &plan->cells[i]);
-        if (cell->message && plan->cells[i].choices)
-            status = campaign_take_choices(store, cell, plan->cells[i].choices, err);
-        free(label);
-        if (status == STATUS_OK && (!cell->label || !cell->message))
-            status = error_no_memory(err);
-        if (status == STATUS_OK)
-            status = campaign_cell_take_spec(cell, plan->cells[i].spec, plan->cells[i].worker, err);
-    }
-    free(rows);
-    if (status != STATUS_OK) {
+        *ret = campaign;
+    else
         campaign_finish(&campaign);
-        return status;
-    }
-    *ret = campaign;
-    return STATUS_OK;
+    return status;
 }
 
 enum status campaign_cell_take_spec(struct campaign_cell *cell, const json_t *spec,
                                     const json_t *worker, struct error *err)
 {
-    enum status status =
-        json_is_object(spec) ? arm_spec_from_json(spec, &cell->spec, err) : STATUS_OK;
     json_t *framework;
 
-    if (status == STATUS_OK)
-        status = arm_spec_take_worker(&cell->spec, worker, err);
-    if (status != STATUS_OK || !cell->spec.worker)
-        return status;
+    TRY(json_is_object(spec) ? arm_spec_from_json(spec, &cell->spec, err) : STATUS_OK);
+    TRY(arm_spec_take_worker(&cell->spec, worker, err));
+    if (!cell->spec.worker)
+        return STATUS_OK;
     if (cell->spec.worker->program)
         return json_object_set_new(cell->message, "worker",
                                    json_pack("{s:s?, s:I}", "mode", cell->spec.worker->mode,

@@ -84,6 +84,9 @@ enum status campaign_open_planned(struct store *store, const char *id, struct ca
                                   struct error *err);
 void campaign_finish(struct campaign *campaign);
 
+/* What its trials need of the protocol. */
+void campaign_take_protocol(struct campaign *campaign, const struct protocol *protocol);
+
 /*
  * How the cell's worker starts, from the plan (arm_spec_to_json; NULL: as the harness did), and who
  * that is (named_worker_json; NULL: assay's own).

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "harness/core/member.h"
 #include "harness/core/log.h"
 #include "harness/core/text.h"
 #include "harness/runner/doctor.h"
@@ -31,11 +32,8 @@ static json_t *devices_of(const struct campaign *campaign)
 /* "steal time (12 % ...), other processes (...)": findings of at least this severity. */
 static void append_bad(struct text *out, const json_t *report, enum finding_severity least)
 {
-    size_t i;
-    json_t *finding;
 
-    json_array_foreach(json_object_get(report, "findings"), i, finding)
-    {
+    EACH(finding, json_object_get(report, "findings")) {
         const json_t *one = json_pack("{s:O}", "worst", json_object_get(finding, "severity"));
 
         if (doctor_worst(one) >= least)

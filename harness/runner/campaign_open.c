@@ -51,12 +51,7 @@ static enum status cell_from_record(struct campaign *campaign, int64_t row, stru
     else if (json_object_get(choices, "workload"))
         json_object_set(cell->message, "choices", choices);
     TRY(protocol_from_json(json_object_get(record, "protocol"), &protocol, err));
-    campaign->silence_ns = protocol.trial_timeout_ns;
-    campaign->cooldown_ns = protocol.throttle_cooldown_ns;
-    campaign->telemetry_ns = protocol.telemetry_ns;
-    campaign->verification = protocol.verification;
-    campaign->doctor_refuses = protocol.doctor_refuses;
-    campaign->doctor_jitter_ns = protocol.doctor_jitter_ns;
+    campaign_take_protocol(campaign, &protocol);
     protocol_finish(&protocol);
     return STATUS_OK;
 }
@@ -119,11 +114,8 @@ static enum status check_tool(struct store *store, int64_t row, const json_t *re
 static bool is_planned(const json_t *record)
 {
     bool planned = false, started = false;
-    const json_t *event;
-    size_t i;
 
-    json_array_foreach(json_object_get(record, "events"), i, event)
-    {
+    EACH(event, json_object_get(record, "events")) {
         const char *name = member_string(event, "event");
 
         planned |= name && !strcmp(name, "planned");
@@ -211,12 +203,11 @@ static enum status check_files(const struct campaign *campaign, const struct cam
                                struct maps_cache *cache, struct error *err)
 {
     json_auto_t *record = NULL, *now = json_pack("{s:[]}", "components");
-    const json_t *first, *component;
-    size_t i;
+    const json_t *first;
 
     TRY(store_cell_json(campaign->store, cell->row, &record, err));
     first = same_stack_first(json_object_get(record, "trials"));
-    json_array_foreach(json_object_get(first, "components"), i, component)
+    EACH(component, json_object_get(first, "components"))
         TRY(add_present(cache, component, json_object_get(now, "components"), err));
     return same_stack_check(first, now, err);
 }
@@ -254,65 +245,52 @@ static enum status check_pending(const struct campaign *campaign, struct error *
     return STATUS_OK;
 }
 
+static enum status take_cells(struct campaign *campaign, const json_t *record, struct error *err)
+{
+    const json_t *cells = json_object_get(record, "cells");
+    const json_t *all = json_object_get(json_object_get(record, "plan"), "cells");
+
+    campaign->cells = calloc(json_array_size(cells) + 1, sizeof(*campaign->cells));
+    if (!campaign->cells)
+        return error_no_memory(err);
+    EACH(row, cells) {
+        struct campaign_cell *cell = &campaign->cells[row_at];
+        const json_t *planned = json_array_get(all, row_at);
+
+        TRY(cell_from_record(campaign, json_integer_value(json_object_get(row, "cell")), err));
+        if (json_is_true(json_object_get(planned, "emulate")))
+            json_object_set_new(cell->message, "emulate", json_true());
+        TRY(campaign_cell_take_spec(cell, json_object_get(planned, "spec"),
+                                    json_object_get(planned, "worker"), err));
+    }
+    return check_pending(campaign, err);
+}
+
 enum status campaign_open(struct store *store, const char *id, struct campaign *ret,
                           struct error *err)
 {
     struct campaign campaign = {.store = store};
-    json_t *record = NULL, *cells, *cell;
-    const json_t *planned;
-    size_t i;
-    const char *uid, *worker;
-    enum status status = store_find_campaign(store, id, &campaign.row, err);
+    json_auto_t *record = NULL;
+    const char *worker;
+    enum status status;
 
-    if (status == STATUS_OK)
-        status = store_campaign_json(store, campaign.row, &record, err);
-    if (status == STATUS_OK)
-        status = lease_check(json_object_get(record, "events"), id, err);
-    if (status == STATUS_OK)
-        status = lease_take(store_path(store), campaign.row, id, err);
-    if (status == STATUS_OK)
-        status = check_tool(store, campaign.row, record, err);
-    if (status == STATUS_OK)
-        status = store_close_orphans(store, campaign.row, err);
-    if (status != STATUS_OK) {
-        json_decref(record);
-        return status;
-    }
-    uid = member_string(record, "uid");
-    snprintf(campaign.uid, sizeof(campaign.uid), "%s", uid ? uid : "");
+    TRY(store_find_campaign(store, id, &campaign.row, err));
+    TRY(store_campaign_json(store, campaign.row, &record, err));
+    TRY(lease_check(json_object_get(record, "events"), id, err));
+    TRY(lease_take(store_path(store), campaign.row, id, err));
+    TRY(check_tool(store, campaign.row, record, err));
+    TRY(store_close_orphans(store, campaign.row, err));
+    snprintf(campaign.uid, sizeof(campaign.uid), "%s", member_text(record, "uid"));
     worker = planned_worker(record);
     snprintf(campaign.worker, sizeof(campaign.worker), "%s", worker ? worker : "");
     campaign.planned = is_planned(record);
     campaign.resumed = !campaign.planned;
-    cells = json_object_get(record, "cells");
-    planned = json_object_get(json_object_get(record, "plan"), "cells");
-    campaign.cells = calloc(json_array_size(cells) + 1, sizeof(*campaign.cells));
-    if (!campaign.cells)
-        status = error_no_memory(err);
-    json_array_foreach(cells, i, cell)
-    {
-        const json_t *spec = json_object_get(json_array_get(planned, i), "spec");
-        const json_t *emulate = json_object_get(json_array_get(planned, i), "emulate");
-
-        if (status == STATUS_OK)
-            status =
-                cell_from_record(&campaign, json_integer_value(json_object_get(cell, "cell")), err);
-        if (status == STATUS_OK && json_is_true(emulate))
-            json_object_set_new(campaign.cells[i].message, "emulate", json_true());
-        if (status == STATUS_OK)
-            status =
-                campaign_cell_take_spec(&campaign.cells[i], spec,
-                                        json_object_get(json_array_get(planned, i), "worker"), err);
-    }
-    json_decref(record);
+    status = take_cells(&campaign, record, err);
     if (status == STATUS_OK)
-        status = check_pending(&campaign, err);
-    if (status != STATUS_OK) {
+        *ret = campaign;
+    else
         campaign_finish(&campaign);
-        return status;
-    }
-    *ret = campaign;
-    return STATUS_OK;
+    return status;
 }
 
 /* What is about to run must be what the head covers, which others may have signed. */

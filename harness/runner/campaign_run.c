@@ -316,13 +316,10 @@ static enum status check_variables(struct campaign *campaign, struct campaign_ce
 enum status campaign_plan(struct campaign *campaign, const struct key *key,
                           struct ledger_checkpoint *ret, struct error *err)
 {
-    enum status status =
-        store_add_campaign_event(campaign->store, campaign->row, "planned", NULL, err);
-
-    if (status == STATUS_OK)
-        status = ledger_add_checkpoint(campaign->store, "plan", campaign->row, key, ret, err);
-    campaign->planned |= status == STATUS_OK;
-    return status;
+    TRY(store_add_campaign_event(campaign->store, campaign->row, "planned", NULL, err));
+    TRY(ledger_add_checkpoint(campaign->store, "plan", campaign->row, key, ret, err));
+    campaign->planned = true;
+    return STATUS_OK;
 }
 
 /* Waits for those who are to see the plan. */
@@ -417,16 +414,11 @@ enum status campaign_run(struct campaign *campaign, const struct campaign_option
      * Of an interrupted campaign, too: preliminary ones, which say so and are replaced by those of
      * all trials once it has continued.
      */
-    if (status == STATUS_OK)
-        status = estimate_cells(campaign, err);
-    if (status == STATUS_OK)
-        status =
-            store_add_campaign_event(campaign->store, campaign->row,
-                                     summary.interrupted ? "interrupted" : "finished", NULL, err);
-    if (status == STATUS_OK)
-        status =
-            ledger_add_checkpoint(campaign->store, "end", campaign->row, options->key, NULL, err);
-    if (status == STATUS_OK)
-        *ret = summary;
-    return status;
+    TRY(status);
+    TRY(estimate_cells(campaign, err));
+    TRY(store_add_campaign_event(campaign->store, campaign->row,
+                                 summary.interrupted ? "interrupted" : "finished", NULL, err));
+    TRY(ledger_add_checkpoint(campaign->store, "end", campaign->row, options->key, NULL, err));
+    *ret = summary;
+    return STATUS_OK;
 }

@@ -832,9 +832,8 @@ static json_t *worst_first(const json_t *findings, enum finding_severity *ret_wo
 static enum status check_devices(struct doctor *doctor, const char *wanted, json_t *ret_specs,
                                  struct error *err)
 {
-    json_t *probe = NULL, *devices = NULL, *device;
+    json_t *probe = NULL, *devices = NULL;
     struct error reason = ERROR_INIT;
-    size_t i;
     enum status status;
 
     if (wanted && !wanted[0])
@@ -851,8 +850,7 @@ static enum status check_devices(struct doctor *doctor, const char *wanted, json
     }
     if (status != STATUS_OK)
         cannot_check(doctor, "device", reason.message);
-    json_array_foreach(devices, i, device)
-    {
+    EACH(device, devices) {
         json_array_append(ret_specs, json_object_get(device, "spec"));
         check_device(doctor, device);
     }
@@ -863,11 +861,8 @@ static enum status check_devices(struct doctor *doctor, const char *wanted, json
 /* Only backends with telemetry report something without opening the device itself. */
 static void check_specs(struct doctor *doctor, const json_t *wanted, json_t *ret_specs)
 {
-    size_t i;
-    json_t *spec;
 
-    json_array_foreach((json_t *)wanted, i, spec)
-    {
+    EACH(spec, wanted) {
         const char *text = json_string_value(spec), *colon = text ? strchr(text, ':') : NULL;
         char name[64];
         struct backend *backend;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/core/member.h"
 #include "harness/core/clock.h"
 #include "harness/core/machine_root.h"
 #include "harness/core/process.h"
@@ -35,13 +36,11 @@ static const struct dump_tool {
 
 static bool is_wanted(const struct dump_tool *tool, const json_t *specs)
 {
-    size_t length = tool->backend ? strlen(tool->backend) : 0, i;
-    json_t *spec;
+    size_t length = tool->backend ? strlen(tool->backend) : 0;
 
     if (!tool->backend)
         return true;
-    json_array_foreach((json_t *)specs, i, spec)
-    {
+    EACH(spec, specs) {
         const char *text = json_string_value(spec);
 
         if (text && !strncmp(text, tool->backend, length) && text[length] == ':')

@@ -162,43 +162,46 @@ static enum status complete(struct named_worker *worker, struct error *err)
     return worker->packages ? STATUS_OK : error_no_memory(err);
 }
 
+static void destroy(struct named_worker **worker)
+{
+    named_worker_destroy(*worker);
+}
+
+static enum status hand_over(struct named_worker **worker, struct named_worker **ret)
+{
+    *ret = *worker;
+    *worker = NULL;
+    return STATUS_OK;
+}
+
 enum status named_worker_read(enum declared_form form, const char *text, struct named_worker **ret,
                               struct error *err)
 {
-    struct named_worker *worker = calloc(1, sizeof(*worker));
-    char *words = strdup(text), *settings = words ? strchr(words, ',') : NULL, *slash, *at, *next;
-    enum status status = worker && words ? STATUS_OK : error_no_memory(err);
+    CLEANUP(destroy) struct named_worker *worker = calloc(1, sizeof(*worker));
+    AUTO_FREE char *words = strdup(text);
+    char *settings = words ? strchr(words, ',') : NULL, *slash, *at, *next;
 
-    if (status == STATUS_OK) {
-        if (settings)
-            *settings++ = '\0';
-        slash = strrchr(words, '/');
-        at = strchr(slash ? slash : words, '@');
-        if (at)
-            *at++ = '\0';
-        worker->from = strdup(words);
-        status = worker->from ? worker_declared_find(form, words, &worker->declared, err)
-                              : error_no_memory(err);
-        if (status == STATUS_OK) {
-            worker->threads = worker->declared.values->threads;
-            status = take_version(worker, at, err);
-        }
-    }
-    for (; status == STATUS_OK && settings; settings = next) {
+    if (!worker || !words)
+        return error_no_memory(err);
+    if (settings)
+        *settings++ = '\0';
+    slash = strrchr(words, '/');
+    at = strchr(slash ? slash : words, '@');
+    if (at)
+        *at++ = '\0';
+    worker->from = strdup(words);
+    TRY(worker->from ? worker_declared_find(form, words, &worker->declared, err)
+                     : error_no_memory(err));
+    worker->threads = worker->declared.values->threads;
+    TRY(take_version(worker, at, err));
+    for (; settings; settings = next) {
         next = strchr(settings, ',');
         if (next)
             *next++ = '\0';
-        status = take_setting(worker, settings, err);
+        TRY(take_setting(worker, settings, err));
     }
-    if (status == STATUS_OK)
-        status = complete(worker, err);
-    free(words);
-    if (status != STATUS_OK) {
-        named_worker_destroy(worker);
-        return status;
-    }
-    *ret = worker;
-    return STATUS_OK;
+    TRY(complete(worker, err));
+    return hand_over(&worker, ret);
 }
 
 /* ---- what is installed of it: found, checked, and put there ---- */
@@ -311,39 +314,33 @@ static enum status find_program(struct named_worker *worker, struct error *err)
 {
     const struct worker_values *values = worker->declared.values;
     const char *origin = worker->declared.origin, *slash = strrchr(origin, '/');
-    char *path =
+    AUTO_FREE char *path =
         worker->declared.built_in
             ? text_format("%s/%s", worker->folder, values->entry)
             : text_format("%.*s%s", slash ? (int)(slash - origin + 1) : 0, origin, values->entry);
-    char *text = NULL;
+    AUTO_FREE char *text = NULL;
     size_t length;
     struct digest declared, installed;
-    enum status status = path ? STATUS_OK : error_no_memory(err);
 
-    worker->program = path ? realpath(path, NULL) : NULL;
-    free(path);
-    if (status == STATUS_OK && !worker->program)
-        status = not_installed(worker, "lacks its program", err);
-    if (status == STATUS_OK && values->interpreter) {
+    if (!path)
+        return error_no_memory(err);
+    worker->program = realpath(path, NULL);
+    if (!worker->program)
+        return not_installed(worker, "lacks its program", err);
+    if (values->interpreter) {
         worker->python = text_format("%s/" PACKAGE_INSTALL_PYTHON, worker->folder);
         if (!worker->python)
-            status = error_no_memory(err);
-        else if (access(worker->python, X_OK) != 0)
-            status = not_installed(worker, "lacks its environment of Python", err);
+            return error_no_memory(err);
+        if (access(worker->python, X_OK) != 0)
+            return not_installed(worker, "lacks its environment of Python", err);
+        TRY(find_module(worker, err));
     }
-    if (status == STATUS_OK && values->interpreter)
-        status = find_module(worker, err);
-    if (status == STATUS_OK)
-        status = worker_declared_read(&worker->declared, values->entry, &text, &length, err);
-    if (status == STATUS_OK)
-        status = digest_file(worker->program, &installed, NULL, err);
-    if (status == STATUS_OK) {
-        declared = digest_bytes(text, length);
-        if (!digest_equal(&declared, &installed))
-            status = not_installed(worker, "has another program than this assay declares", err);
-    }
-    free(text);
-    return status;
+    TRY(worker_declared_read(&worker->declared, values->entry, &text, &length, err));
+    TRY(digest_file(worker->program, &installed, NULL, err));
+    declared = digest_bytes(text, length);
+    return digest_equal(&declared, &installed)
+               ? STATUS_OK
+               : not_installed(worker, "has another program than this assay declares", err);
 }
 
 static enum status find_installed(struct named_worker *worker, struct error *err)
@@ -359,32 +356,20 @@ static enum status find_installed(struct named_worker *worker, struct error *err
 
 enum status named_worker_find(const char *text, struct named_worker **ret, struct error *err)
 {
-    struct named_worker *worker = NULL;
-    enum status status = named_worker_read(DECLARED_WORKER, text, &worker, err);
+    CLEANUP(destroy) struct named_worker *worker = NULL;
 
-    if (status == STATUS_OK)
-        status = find_installed(worker, err);
-    if (status != STATUS_OK) {
-        named_worker_destroy(worker);
-        return status;
-    }
-    *ret = worker;
-    return STATUS_OK;
+    TRY(named_worker_read(DECLARED_WORKER, text, &worker, err));
+    TRY(find_installed(worker, err));
+    return hand_over(&worker, ret);
 }
 
 enum status named_stack_find(const char *text, struct named_worker **ret, struct error *err)
 {
-    struct named_worker *stack = NULL;
-    enum status status = named_worker_read(DECLARED_STACK, text, &stack, err);
+    CLEANUP(destroy) struct named_worker *stack = NULL;
 
-    if (status == STATUS_OK)
-        status = check_lock(stack, err);
-    if (status != STATUS_OK) {
-        named_worker_destroy(stack);
-        return status;
-    }
-    *ret = stack;
-    return STATUS_OK;
+    TRY(named_worker_read(DECLARED_STACK, text, &stack, err));
+    TRY(check_lock(stack, err));
+    return hand_over(&stack, ret);
 }
 
 enum status named_stack_library(const struct named_worker *stack, const char *name, char **ret,
@@ -550,10 +535,10 @@ enum status named_worker_from_json(const json_t *json, struct named_worker **ret
     const char *version = member_string(json, "version");
     const char *mode = member_string(json, "mode");
     const json_int_t threads = json_integer_value(json_object_get(json, "threads"));
-    struct named_worker *worker = NULL;
-    char *text, number[32] = "";
-    json_t *now;
-    enum status status;
+    CLEANUP(destroy) struct named_worker *worker = NULL;
+    AUTO_FREE char *text = NULL;
+    json_auto_t *now = NULL;
+    char number[32] = "";
 
     if (!from || !version)
         return error_set(err, STATUS_CORRUPT, "the plan's worker has no name and version");
@@ -561,25 +546,16 @@ enum status named_worker_from_json(const json_t *json, struct named_worker **ret
         snprintf(number, sizeof(number), ",threads=%lld", (long long)threads);
     text =
         text_format("%s@%s%s%s%s", from, version, mode ? ",mode=" : "", mode ? mode : "", number);
-    status = text ? named_worker_find(text, &worker, err) : error_no_memory(err);
-    free(text);
-    if (status != STATUS_OK)
-        return status;
+    TRY(text ? named_worker_find(text, &worker, err) : error_no_memory(err));
     now = named_worker_json(worker);
     if (!now)
-        status = error_no_memory(err);
-    else if (!json_equal(json, now))
-        status = error_set(err, STATUS_INVALID,
-                           "the worker %s@%s is another than the plan names (its declaration, lock "
-                           "file, library or program has changed): measure again",
-                           from, version);
-    json_decref(now);
-    if (status != STATUS_OK) {
-        named_worker_destroy(worker);
-        return status;
-    }
-    *ret = worker;
-    return STATUS_OK;
+        return error_no_memory(err);
+    if (!json_equal(json, now))
+        return error_set(err, STATUS_INVALID,
+                         "the worker %s@%s is another than the plan names (its declaration, lock "
+                         "file, library or program has changed): measure again",
+                         from, version);
+    return hand_over(&worker, ret);
 }
 
 /*

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/random.h"
 #include "harness/core/text.h"
 #include "harness/runner/probe.h"
@@ -131,38 +132,28 @@ static enum status describe(struct plan *plan, const struct plan_request *reques
 static enum status find_protocol(const struct plan_request *request, struct protocol *ret,
                                  struct error *err)
 {
-    struct protocol protocol;
-    enum status status = protocol_find(request->protocol, &protocol, err);
-    json_t *json;
+    CLEANUP(protocol_finish) struct protocol protocol = {0};
+    json_auto_t *json = NULL;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(protocol_find(request->protocol, &protocol, err));
     if (request->trials == 0 || request->trials == protocol.trials) {
         *ret = protocol;
+        protocol = (struct protocol){0};
         return STATUS_OK;
     }
     json = json_copy(protocol.json);
-    if (!json || json_object_set_new(json, "trials", json_integer(request->trials)) < 0)
-        status = error_no_memory(err);
-    else
-        status = protocol_from_json(json, ret, err);
-    json_decref(json);
-    protocol_finish(&protocol);
-    return status;
+    if (json_object_set_new(json, "trials", json_integer(request->trials)) < 0)
+        return error_no_memory(err);
+    return protocol_from_json(json, ret, err);
 }
 
 enum status plan_seal(struct plan *plan, const struct plan_request *request, struct plan *ret,
-                      enum status status, struct error *err)
+                      struct error *err)
 {
-    if (status == STATUS_OK)
-        status = lay_out_order(plan, request, err);
-    if (status == STATUS_OK)
-        status = describe(plan, request, err);
-    if (status != STATUS_OK) {
-        plan_finish(plan);
-        return status;
-    }
+    TRY(lay_out_order(plan, request, err));
+    TRY(describe(plan, request, err));
     *ret = *plan;
+    *plan = (struct plan){0};
     return STATUS_OK;
 }
 
@@ -187,18 +178,16 @@ static enum status no_cell(const struct plan_request *request, const char *what,
 
 enum status plan_build(const struct plan_request *request, struct plan *ret, struct error *err)
 {
-    struct plan plan = {0};
-    json_t *probe = NULL;
-    enum status status = find_protocol(request, &plan.protocol, err);
+    CLEANUP(plan_finish) struct plan plan = {0};
+    json_auto_t *probe = NULL;
 
-    if (status == STATUS_OK && !plan_needs_no_device(request))
-        status = probe_run(request->devices, request->device_count, &probe, err);
-    if (status == STATUS_OK)
-        status = plan_add_cells(&plan, request, probe, err);
-    json_decref(probe);
-    if (status == STATUS_OK && plan.cell_count == 0)
-        status = no_cell(request, "nothing to run", err);
-    return plan_seal(&plan, request, ret, status, err);
+    TRY(find_protocol(request, &plan.protocol, err));
+    if (!plan_needs_no_device(request))
+        TRY(probe_run(request->devices, request->device_count, &probe, err));
+    TRY(plan_add_cells(&plan, request, probe, err));
+    if (plan.cell_count == 0)
+        return no_cell(request, "nothing to run", err);
+    return plan_seal(&plan, request, ret, err);
 }
 
 /* Cells of one device. */
@@ -297,58 +286,48 @@ static enum status check_evidence(const struct protocol *protocol, struct error 
 {
     size_t count;
     const struct protocol_builtin *builtins = protocol_builtins(&count);
-    struct text names;
-    enum status status = STATUS_OK;
+    CLEANUP(text_finish) struct text names = TEXT_INIT;
 
     if (protocol->evidence)
         return STATUS_OK;
-    text_init(&names);
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-        struct protocol other = {0};
+    for (size_t i = 0; i < count; i++) {
+        CLEANUP(protocol_finish) struct protocol other = {0};
 
-        status = protocol_find(builtins[i].name, &other, err);
-        if (status == STATUS_OK && other.evidence)
+        TRY(protocol_find(builtins[i].name, &other, err));
+        if (other.evidence)
             text_append_format(&names, "%s%s", names.length ? ", " : "", other.name);
-        protocol_finish(&other);
     }
-    if (status == STATUS_OK)
-        status = error_set(err, STATUS_INVALID,
-                           "the protocol %s gives no evidence (`evidence: false`), so its results "
-                           "never compare: no pair would count, so nothing is measured; use "
-                           "--protocol paired, serving for servers under load, or one of your own "
-                           "without `evidence: false` (those of assay that compare: %s)",
-                           protocol->name, text_ok(&names) ? names.data : "");
-    text_finish(&names);
-    return status;
+    return error_set(err, STATUS_INVALID,
+                     "the protocol %s gives no evidence (`evidence: false`), so its results "
+                     "never compare: no pair would count, so nothing is measured; use "
+                     "--protocol paired, serving for servers under load, or one of your own "
+                     "without `evidence: false` (those of assay that compare: %s)",
+                     protocol->name, text_ok(&names) ? names.data : "");
 }
 
 enum status plan_build_arms(const struct plan_request *arms, size_t count, struct plan *ret,
                             struct error *err)
 {
-    struct plan plan = {.arms = count};
-    json_t *probe = NULL;
-    enum status status = find_protocol(&arms[0], &plan.protocol, err);
+    CLEANUP(plan_finish) struct plan plan = {.arms = count};
+    json_auto_t *probe = NULL;
 
-    if (status == STATUS_OK)
-        status = check_evidence(&plan.protocol, err);
-    if (status == STATUS_OK)
-        status = probe_arms(arms, count, &probe, err);
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+    TRY(find_protocol(&arms[0], &plan.protocol, err));
+    TRY(check_evidence(&plan.protocol, err));
+    TRY(probe_arms(arms, count, &probe, err));
+    for (size_t i = 0; i < count; i++) {
         const size_t before = plan.cell_count, of_first = i ? before / i : 0;
         char name[2] = {(char)('a' + i), '\0'};
 
-        status = add_arm(&plan, &arms[i], probe, name, err);
-        if (status == STATUS_OK && i > 0 && plan.cell_count - before != of_first)
-            status = error_set(err, STATUS_INVALID,
-                               "arm a comes to %zu cells and arm %s to %zu, and each is compared "
-                               "with one of the other: name those that both have (--precision, "
-                               "--batch)",
-                               of_first, name, plan.cell_count - before);
+        TRY(add_arm(&plan, &arms[i], probe, name, err));
+        if (i > 0 && plan.cell_count - before != of_first)
+            return error_set(err, STATUS_INVALID,
+                             "arm a comes to %zu cells and arm %s to %zu, and each is compared "
+                             "with one of the other: name those that both have (--precision, "
+                             "--batch)",
+                             of_first, name, plan.cell_count - before);
     }
-    if (status == STATUS_OK)
-        status = make_blocks(&plan, arms, err);
-    json_decref(probe);
-    return plan_seal(&plan, &arms[0], ret, status, err);
+    TRY(make_blocks(&plan, arms, err));
+    return plan_seal(&plan, &arms[0], ret, err);
 }
 
 void plan_finish(struct plan *plan)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "backends/backend.h"
+#include "harness/core/member.h"
 #include "harness/core/log.h"
 #include "harness/core/text.h"
 #include "harness/runner/probe.h"
@@ -259,15 +260,13 @@ static enum status add_workload_cells(struct plan *plan, const struct plan_reque
 {
     struct workload *workload = NULL;
     enum status status = add_workload(plan, name, &workload, err);
-    size_t i;
-    json_t *device, *mine = NULL;
+    json_t *mine = NULL;
 
     if (status == STATUS_OK)
         status = check_framework(request, workload, err);
     if (status == STATUS_OK)
         status = devices_of(request, workload, devices, &mine, err);
-    json_array_foreach(mine, i, device)
-    {
+    EACH(device, mine) {
         for (size_t p = 0; p < workload->precision_count; p++) {
             if (!wants_precision(request, entry, workload->precisions[p]) ||
                 !workers_run(request, workload, workload->precisions[p], device))
@@ -371,20 +370,18 @@ static enum status select_devices(const struct plan_request *request, const json
     } else {
         all = json_array();
         for (size_t i = 0; i < request->device_count && status == STATUS_OK; i++) {
-            json_t *some, *device, *known;
-            size_t j, k;
+            json_t *own = device_of_worker(request, request->devices[i]);
+            json_t *some = own ? json_pack("[o]", own) : NULL;
 
-            device = device_of_worker(request, request->devices[i]);
-            some = device ? json_pack("[o]", device) : NULL;
             if (!some)
                 status = probe_select(probe, request->devices[i], told, &some, err);
             if (status != STATUS_OK)
                 break;
-            json_array_foreach(some, j, device)
-            {
+            EACH(device, some) {
                 bool there = false;
 
-                json_array_foreach(all, k, known) there |= json_equal(known, device);
+                EACH(known, all)
+                    there |= json_equal(known, device);
                 if (!there)
                     json_array_append(all, device);
             }

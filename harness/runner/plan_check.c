@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "harness/runner/plan.h"
+#include "harness/core/member.h"
 #include "harness/core/cleanup.h"
 #include "harness/runner/serving_trace.h"
 
@@ -45,11 +46,8 @@ static enum status check_record(const json_t *record, struct error *err)
 static enum status check_files(const json_t *origins, const json_t *identity, struct error *err)
 {
     const char *other = NULL;
-    const json_t *origin;
-    size_t i;
 
-    json_array_foreach(origins, i, origin)
-    {
+    EACH(origin, origins) {
         const char *path = json_string_value(origin);
         struct workload workload;
         bool same = false;

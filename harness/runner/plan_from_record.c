@@ -50,21 +50,14 @@ static enum status find_device(const json_t *record, const char *device, json_t 
                                struct error *err)
 {
     const char *spec = device ? device : member_text(record, "device_spec");
-    json_t *probe = NULL, *found = NULL;
-    enum status status = probe_run(&spec, 1, &probe, err);
+    json_auto_t *probe = NULL, *found = NULL;
 
-    if (status == STATUS_OK)
-        status = probe_select(probe, spec, NULL, &found, err);
-    json_decref(probe);
-    if (status == STATUS_OK && json_array_size(found) != 1) {
-        status = error_set(err, STATUS_INVALID, "%s is %zu devices: name one", spec,
-                           json_array_size(found));
-        json_decref(found);
-    }
-    if (status != STATUS_OK)
-        return status;
+    TRY(probe_run(&spec, 1, &probe, err));
+    TRY(probe_select(probe, spec, NULL, &found, err));
+    if (json_array_size(found) != 1)
+        return error_set(err, STATUS_INVALID, "%s is %zu devices: name one", spec,
+                         json_array_size(found));
     *ret = json_incref(json_array_get(found, 0));
-    json_decref(found);
     return STATUS_OK;
 }
 
@@ -146,29 +139,24 @@ enum status plan_from_record(const json_t *record, const json_t *planned, struct
 {
     const struct plan_request request = {0};
     const json_t *campaign = json_object_get(record, "campaign");
-    struct plan plan = {0};
-    json_t *found = NULL;
-    enum status status =
-        protocol_from_json(json_object_get(record, "protocol"), &plan.protocol, err);
+    CLEANUP(plan_finish) struct plan plan = {0};
+    json_auto_t *found = NULL;
 
-    if (status == STATUS_OK)
-        status = check_digest(&plan.protocol.digest, json_object_get(record, "identity"),
-                              "protocol_digest", "protocol", err);
-    if (status == STATUS_OK)
-        status = take_workload(&plan, record, store, err);
-    if (status == STATUS_OK && plan.workloads[0]->kind->is_endpoint && device)
-        status =
-            error_set(err, STATUS_INVALID, "an endpoint is where its url says, without --device");
-    else if (status == STATUS_OK && plan.workloads[0]->kind->is_endpoint)
+    TRY(protocol_from_json(json_object_get(record, "protocol"), &plan.protocol, err));
+    TRY(check_digest(&plan.protocol.digest, json_object_get(record, "identity"), "protocol_digest",
+                     "protocol", err));
+    TRY(take_workload(&plan, record, store, err));
+    if (plan.workloads[0]->kind->is_endpoint && device)
+        return error_set(err, STATUS_INVALID,
+                         "an endpoint is where its url says, without --device");
+    if (plan.workloads[0]->kind->is_endpoint)
         found = plan_endpoint_device(plan.workloads[0]);
-    else if (status == STATUS_OK)
-        status = find_device(record, device, &found, err);
-    if (status == STATUS_OK)
-        status = add_from_record(&plan, record, planned, found, err);
-    json_decref(found);
+    else
+        TRY(find_device(record, device, &found, err));
+    TRY(add_from_record(&plan, record, planned, found, err));
     plan.reproduces =
         json_pack("{s:O?, s:O?, s:O?, s:O*}", "campaign", json_object_get(campaign, "uid"),
                   "ordinal", json_object_get(record, "ordinal"), "plan_digest",
                   json_object_get(campaign, "plan_digest"), "nonce", nonce_of(planned));
-    return plan_seal(&plan, &request, ret, status, err);
+    return plan_seal(&plan, &request, ret, err);
 }

@@ -33,8 +33,8 @@ bool plan_needs_no_device(const struct plan_request *request);
 enum status plan_add_cells(struct plan *plan, const struct plan_request *request,
                            const json_t *probe, struct error *err);
 
-/* Order and JSON; hands the plan over, or finishes it and returns `status` or what failed here. */
+/* Order and JSON; hands the plan over and leaves none. After a failure it is to be finished. */
 enum status plan_seal(struct plan *plan, const struct plan_request *request, struct plan *ret,
-                      enum status status, struct error *err);
+                      struct error *err);
 
 #endif

@@ -214,8 +214,6 @@ void probe_libraries(json_t *probe)
     const size_t count = json_array_size(probe);
     struct question *questions = calloc(count, sizeof(*questions));
     struct packages *packages = NULL;
-    json_t *library;
-    size_t j;
 
     for (size_t i = 0; questions && i < count; i++) {
         questions[i].backend = member_string(json_array_get(probe, i), "backend");
@@ -228,8 +226,7 @@ void probe_libraries(json_t *probe)
         json_t *backend = json_array_get(probe, i);
 
         if (questions[i].status == STATUS_OK) {
-            json_array_foreach(questions[i].answer, j, library)
-            {
+            EACH(library, questions[i].answer) {
                 add_digest(library);
                 add_package(library, packages);
             }
@@ -256,19 +253,14 @@ static bool is_plain(const json_t *backend, const json_t *device)
 static const json_t *same_processor(const json_t *probe, const json_t *backend,
                                     const json_t *device)
 {
-    json_t *other, *candidate;
-    size_t i, j;
-
     if (strcmp(member_text(device, "type"), "cpu"))
         return NULL;
-    json_array_foreach(probe, i, other)
-    {
+    EACH(other, probe) {
         if (other == backend)
             return NULL;
-        json_array_foreach(
-            json_object_get(other, "devices"), j,
-            candidate) if (is_plain(other, candidate) &&
-                           !strcmp(member_text(candidate, "type"), "cpu")) return candidate;
+        EACH(candidate, json_object_get(other, "devices"))
+            if (is_plain(other, candidate) && !strcmp(member_text(candidate, "type"), "cpu"))
+                return candidate;
     }
     return NULL;
 }
@@ -305,11 +297,8 @@ static bool matches(const json_t *probe, const json_t *backend, const json_t *de
 static enum status explain(const json_t *probe, const char *spec, struct error *err)
 {
     struct text known;
-    size_t i, j;
-    json_t *backend, *device;
 
-    json_array_foreach(probe, i, backend)
-    {
+    EACH(backend, probe) {
         const char *name = member_text(backend, "backend");
 
         if (json_is_true(json_object_get(backend, "available")))
@@ -318,24 +307,19 @@ static enum status explain(const json_t *probe, const char *spec, struct error *
             return error_set(err, STATUS_UNAVAILABLE, "%s: %s", spec,
                              member_text(backend, "reason"));
     }
-    json_array_foreach(probe, i, backend) json_array_foreach(
-        json_object_get(backend, "unusable"), j,
-        device) if (spec &&
-                    (!strcmp(spec, member_text(device, "spec")) ||
-                     !strcmp(spec,
-                             member_text(backend,
-                                         "backend")))) return error_set(err, STATUS_UNAVAILABLE,
-                                                                        "%s: %s",
-                                                                        member_text(device, "spec"),
-                                                                        member_text(device,
-                                                                                    "reason"));
+    EACH(backend, probe)
+        EACH(device, json_object_get(backend, "unusable"))
+            if (spec && (!strcmp(spec, member_text(device, "spec")) ||
+                         !strcmp(spec, member_text(backend, "backend"))))
+                return error_set(err, STATUS_UNAVAILABLE, "%s: %s", member_text(device, "spec"),
+                                 member_text(device, "reason"));
     text_init(&known);
-    json_array_foreach(probe, i, backend)
-    {
+    EACH(backend, probe) {
         if (!spec && json_is_true(json_object_get(backend, "hidden")))
             continue;
-        json_array_foreach(json_object_get(backend, "devices"), j, device) text_append_format(
-            &known, "%s%s", known.length ? ", " : "", member_text(device, "spec"));
+        EACH(device, json_object_get(backend, "devices"))
+            text_append_format(&known, "%s%s", known.length ? ", " : "",
+                               member_text(device, "spec"));
         if (!spec && !json_is_true(json_object_get(backend, "available")))
             text_append_format(&known, "%s%s (not available: %s)", known.length ? ", " : "",
                                member_text(backend, "backend"), member_text(backend, "reason"));
@@ -355,11 +339,7 @@ static enum status explain(const json_t *probe, const char *spec, struct error *
 /* A user who does not choose a device is warned of a backend that failed to list one. */
 static void warn_of_failures(const json_t *probe)
 {
-    size_t i;
-    json_t *backend;
-
-    json_array_foreach(probe, i, backend)
-    {
+    EACH(backend, probe) {
         if (json_is_true(json_object_get(backend, "failed")))
             log_warning("%s is left out: %s", member_text(backend, "backend"),
                         member_text(backend, "reason"));
@@ -370,15 +350,14 @@ enum status probe_select(const json_t *probe, const char *spec, json_t *told, js
                          struct error *err)
 {
     json_t *selected = json_array();
-    size_t i, j;
-    json_t *backend, *device;
+    const json_t *device;
 
     if (!selected)
         return error_no_memory(err);
-    json_array_foreach(probe, i, backend)
-        json_array_foreach(json_object_get(backend, "devices"), j,
-                           device) if (matches(probe, backend, device, spec, told))
-            json_array_append(selected, device);
+    EACH(backend, probe)
+        EACH(candidate, json_object_get(backend, "devices"))
+            if (matches(probe, backend, candidate, spec, told))
+                json_array_append(selected, candidate);
     if (json_array_size(selected) == 0) {
         enum status status = explain(probe, spec, err);
 

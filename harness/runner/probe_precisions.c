@@ -164,18 +164,15 @@ static void ask_device(void *item)
 void probe_precisions(json_t *probe)
 {
     struct question *questions = NULL;
-    size_t i, j, count = 0, asked = 0;
-    json_t *backend, *device;
+    size_t i, count = 0, asked = 0;
 
-    json_array_foreach(probe, i, backend) count +=
-        json_array_size(json_object_get(backend, "devices"));
+    EACH(backend, probe)
+        count += json_array_size(json_object_get(backend, "devices"));
     questions = calloc(count, sizeof(*questions));
     if (!questions)
         return;
-    json_array_foreach(probe, i, backend)
-    {
-        json_array_foreach(json_object_get(backend, "devices"), j, device)
-        {
+    EACH(backend, probe) {
+        EACH(device, json_object_get(backend, "devices")) {
             if (json_is_string(json_object_get(device, "spec")))
                 questions[asked++].device = device;
         }

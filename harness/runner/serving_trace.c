@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/canonical.h"
 #include "harness/core/file.h"
 #include "harness/core/member.h"
@@ -19,21 +20,18 @@ static enum status read_file(const struct workload *workload, const json_t *arri
         member_string(columns, "time"), member_string(columns, "prompt"),
         member_string(columns, "output"), member_string(arrivals, "unit")};
     const char *path = member_string(arrivals, "path"), *slash = strrchr(workload->origin, '/');
-    char *resolved =
+    AUTO_FREE char *resolved =
         path[0] == '/' || !slash
             ? strdup(path)
             : text_format("%.*s/%s", (int)(slash - workload->origin), workload->origin, path);
     FILE *file = NULL;
-    enum status status = resolved ? file_open_stream(resolved, &file, err) : error_no_memory(err);
+    enum status status;
 
-    if (status == STATUS_OK)
-        status = trace_read(file, resolved, &names, ret, err);
-    if (file)
-        fclose(file);
-    free(resolved);
-    if (status == STATUS_OK && first)
-        status = trace_cut(ret, (size_t)json_integer_value(first), err);
-    return status;
+    TRY(resolved ? file_open_stream(resolved, &file, err) : error_no_memory(err));
+    status = trace_read(file, resolved, &names, ret, err);
+    fclose(file);
+    TRY(status);
+    return first ? trace_cut(ret, (size_t)json_integer_value(first), err) : STATUS_OK;
 }
 
 /*
@@ -93,23 +91,17 @@ static enum status set_trace(struct workload *workload, const struct trace *trac
 
 enum status serving_trace_find(const char *name_or_path, struct workload *ret, struct error *err)
 {
-    struct workload workload;
-    struct trace trace = {0};
-    enum status status = workload_find(name_or_path, &workload, err);
+    CLEANUP(workload_finish) struct workload workload = {0};
+    CLEANUP(trace_finish) struct trace trace = {0};
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(workload_find(name_or_path, &workload, err));
     if (workload.serving && workload.serving->load.arrivals.process == SERVING_TRACE) {
-        status = read_file(&workload,
-                           json_object_get(json_object_get(workload.json, "load"), "arrivals"),
-                           &trace, err);
-        if (status == STATUS_OK)
-            status = set_trace(&workload, &trace, err);
-        trace_finish(&trace);
+        TRY(read_file(&workload,
+                      json_object_get(json_object_get(workload.json, "load"), "arrivals"), &trace,
+                      err));
+        TRY(set_trace(&workload, &trace, err));
     }
-    if (status == STATUS_OK)
-        *ret = workload;
-    else
-        workload_finish(&workload);
-    return status;
+    *ret = workload;
+    workload = (struct workload){0};
+    return STATUS_OK;
 }

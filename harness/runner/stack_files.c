@@ -65,8 +65,6 @@ enum status stack_files_add_told(struct stack_files *files, const json_t *report
                                  const char *root, struct error *err)
 {
     enum status status = STATUS_OK;
-    size_t i;
-    json_t *entry;
 
     if (!reported)
         return STATUS_OK;
@@ -74,8 +72,7 @@ enum status stack_files_add_told(struct stack_files *files, const json_t *report
         return error_set(err, STATUS_PROTOCOL,
                          "worker message \"device\": files must be an array of at most %d",
                          REPORTED_MAX);
-    json_array_foreach((json_t *)reported, i, entry)
-    {
+    EACH(entry, reported) {
         const char *kind = known_kind(member_string(entry, "kind"));
         const char *path = member_string(entry, "path");
         char *full;
@@ -84,7 +81,7 @@ enum status stack_files_add_told(struct stack_files *files, const json_t *report
             return error_set(err, STATUS_PROTOCOL,
                              "worker message \"device\": files[%zu] must have a kind (compiler, "
                              "icd, driver, firmware, server) and an absolute path",
-                             i);
+                             entry_at);
         full = text_format("%s%s", root ? root : "", path);
         status = full ? add(files, kind, full, member_string(entry, "version"), NULL, err)
                       : error_no_memory(err);

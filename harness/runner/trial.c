@@ -554,10 +554,7 @@ enum status trial_run(const struct trial_request *request, struct trial_outcome 
     enum status status;
 
     worker_process_init(&watch.worker);
-    status =
-        protocol_from_json(json_object_get(request->message, "protocol"), &watch.protocol, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(protocol_from_json(json_object_get(request->message, "protocol"), &watch.protocol, err));
     status = trial_record_begin(&watch.record, request, err);
     if (status == STATUS_OK)
         status = worker_process_start(&watch.worker, &start, err);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "harness/core/member.h"
 #include "harness/runner/trial_declared.h"
 
 /* The status of a reading of the host or the device ("measured", ...); NULL when there is none. */
@@ -31,11 +32,8 @@ enum status trial_judge_device(const struct trial_request *request, const json_t
                                struct error *err)
 {
     const json_t *protocol = json_object_get(request->message, "protocol");
-    size_t i;
-    json_t *entry;
 
-    json_array_foreach(json_object_get(protocol, "required"), i, entry)
-    {
+    EACH(entry, json_object_get(protocol, "required")) {
         const char *name = json_string_value(entry), *reason = NULL;
         const char *state = name ? reading_state(request, device, name, &reason) : NULL;
 

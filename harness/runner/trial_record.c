@@ -89,13 +89,11 @@ enum status trial_record_commit(struct trial_record *record, struct error *err)
 
 static enum status open_batch(struct trial_record *record, struct error *err)
 {
-    enum status status;
-
     if (record->batch_open)
         return STATUS_OK;
-    status = store_batch_begin(record->store, err);
-    record->batch_open = status == STATUS_OK;
-    return status;
+    TRY(store_batch_begin(record->store, err));
+    record->batch_open = true;
+    return STATUS_OK;
 }
 
 static enum status add_device(struct trial_record *record, const json_t *body, struct error *err)
@@ -127,14 +125,11 @@ static enum status add_device(struct trial_record *record, const json_t *body, s
         return error_set(err, status == STATUS_CORRUPT ? STATUS_PROTOCOL : status,
                          "worker message \"device\": %s", shape.message);
     reading_list_finish(&readings);
-    status =
-        stack_files_add_told(&record->reported, json_object_get(body, "files"), record->root, err);
-    if (status == STATUS_OK)
-        status = store_put_device(record->store, &device, &row, err);
-    if (status == STATUS_OK)
-        status = store_set_trial_device(record->store, record->trial, row, err);
-    record->has_device |= status == STATUS_OK;
-    return status;
+    TRY(stack_files_add_told(&record->reported, json_object_get(body, "files"), record->root, err));
+    TRY(store_put_device(record->store, &device, &row, err));
+    TRY(store_set_trial_device(record->store, record->trial, row, err));
+    record->has_device = true;
+    return STATUS_OK;
 }
 
 static enum status add_samples(struct trial_record *record, const struct message *message,
@@ -402,16 +397,14 @@ static enum status add_named(struct trial_record *record, struct trial_files *fi
 enum status trial_record_same_stack(struct trial_record *record, const json_t *first,
                                     struct error *err)
 {
-    json_t *trial = json_pack("{s:[]}", "components");
+    json_auto_t *trial = json_pack("{s:[]}", "components");
     json_t *files = json_object_get(trial, "components");
-    enum status status = add_named(record, &record->at_start, files, err);
+    enum status status;
 
-    if (status == STATUS_OK)
-        status = add_named(record, &record->at_end, files, err);
-    if (status == STATUS_OK && (status = same_stack_check(first, trial, err)) != STATUS_OK)
-        error_prefix(err, "stack");
-    json_decref(trial);
-    return status;
+    TRY(add_named(record, &record->at_start, files, err));
+    TRY(add_named(record, &record->at_end, files, err));
+    status = same_stack_check(first, trial, err);
+    return status == STATUS_OK ? status : error_prefix(err, "stack");
 }
 
 /* What the harness itself saw of the trial, for those who judge it again. */
@@ -429,12 +422,10 @@ static enum status add_conduct(struct trial_record *record, struct error *err)
 static enum status add_components(struct trial_record *record, struct trial_files *files,
                                   const char *at, struct error *err)
 {
-    enum status status = describe(record, files, err);
-
-    return status == STATUS_OK && files->list.count > 0
-               ? store_add_components(record->store, record->trial, at, files->components,
-                                      files->list.count, err)
-               : status;
+    TRY(describe(record, files, err));
+    return files->list.count > 0 ? store_add_components(record->store, record->trial, at,
+                                                        files->components, files->list.count, err)
+                                 : STATUS_OK;
 }
 
 enum status trial_record_end(struct trial_record *record, enum status status, const char *message,
@@ -451,22 +442,16 @@ enum status trial_record_end(struct trial_record *record, enum status status, co
         .signal = exit->exited ? 0 : exit->signal,
         .max_rss_bytes = exit->max_rss_bytes > 0 ? exit->max_rss_bytes : -1,
     };
-    enum status stored = open_batch(record, err);
 
-    if (stored == STATUS_OK && record->saw_window)
-        stored = add_conduct(record, err);
+    TRY(open_batch(record, err));
+    if (record->saw_window)
+        TRY(add_conduct(record, err));
     end.facts = record->facts;
-    if (stored == STATUS_OK)
-        stored = add_components(record, &record->at_start, "window_start", err);
-    if (stored == STATUS_OK)
-        stored = add_components(record, &record->at_end, "window_end", err);
-    if (stored == STATUS_OK)
-        stored = add_environment(record, "after", NULL, 0, err);
-    if (stored == STATUS_OK)
-        stored = store_end_trial(record->store, record->trial, &end, err);
-    if (stored == STATUS_OK)
-        stored = trial_record_commit(record, err);
-    return stored;
+    TRY(add_components(record, &record->at_start, "window_start", err));
+    TRY(add_components(record, &record->at_end, "window_end", err));
+    TRY(add_environment(record, "after", NULL, 0, err));
+    TRY(store_end_trial(record->store, record->trial, &end, err));
+    return trial_record_commit(record, err);
 }
 
 static void finish_files(struct trial_files *files)

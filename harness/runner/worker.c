@@ -42,7 +42,6 @@ static enum status read_trial(struct worker *worker, const json_t *trial, struct
     const char *device = member_string(trial, "device");
     const json_t *batch = json_object_get(trial, "batch");
     const json_t *seed = json_object_get(trial, "seed");
-    enum status status;
 
     if (!precision || !precision_from_name(precision, &worker->work.precision))
         return bad_trial(err, "unknown precision");
@@ -59,19 +58,17 @@ static enum status read_trial(struct worker *worker, const json_t *trial, struct
     worker->device_spec = strdup(device);
     if (!worker->device_spec)
         return error_no_memory(err);
-    status = protocol_from_json(json_object_get(trial, "protocol"), &worker->protocol, err);
-    if (status == STATUS_OK)
-        status = workload_from_json(json_object_get(trial, "workload"), &worker->workload, err);
+    TRY(protocol_from_json(json_object_get(trial, "protocol"), &worker->protocol, err));
+    TRY(workload_from_json(json_object_get(trial, "workload"), &worker->workload, err));
     worker->expected = json_incref(json_object_get(trial, "verified"));
     worker->work.workload = &worker->workload;
-    if (status == STATUS_OK)
-        status = read_choices(worker, trial, err);
-    if (status == STATUS_OK && worker->workload.kind->is_endpoint)
+    TRY(read_choices(worker, trial, err));
+    if (worker->workload.kind->is_endpoint)
         return worker_endpoint_prepare(worker, trial, err);
     /* Its generator is a process of its own, which is made while this one is small. */
-    if (status == STATUS_OK && worker->work.scenario == SCENARIO_SERVER && !worker->tune)
-        status = worker_serve_prepare(worker, trial, err);
-    return status;
+    if (worker->work.scenario == SCENARIO_SERVER && !worker->tune)
+        return worker_serve_prepare(worker, trial, err);
+    return STATUS_OK;
 }
 
 /* A framework that runs the work, as named_worker_message says it. */

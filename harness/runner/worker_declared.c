@@ -192,39 +192,28 @@ enum status worker_declared_find(enum declared_form form, const char *name,
 {
     const struct declaration_schema *of = form == DECLARED_STACK ? &stack_schema : &schema;
     const struct embed_file *file = find_file(name, file_name(form));
+    CLEANUP(worker_declared_finish)
     struct worker_declared worker = {.built_in = file != NULL, .form = form};
-    json_t *json = NULL;
-    char *origin;
-    enum status status;
+    json_auto_t *json = NULL;
+    AUTO_FREE char *origin = NULL;
 
     if (!file && !declaration_is_path(name))
         return unknown(form, name, err);
     origin =
         file ? text_format("backends/%ss/%s", declared_form_name(form), file->name) : strdup(name);
     worker.declaration = calloc(1, sizeof(*worker.declaration));
-    if (!origin || !worker.declaration) {
-        free(origin);
-        worker_declared_finish(&worker);
+    if (!origin || !worker.declaration)
         return error_no_memory(err);
-    }
-    status = file ? declaration_parse(origin, file->text, file->length, of, worker.declaration, err)
-                  : declaration_load(origin, of, worker.declaration, err);
-    free(origin);
-    if (status == STATUS_OK)
-        status = form == DECLARED_STACK ? check_stack(worker.declaration, err)
-                                        : check(worker.declaration, err);
-    if (status == STATUS_OK)
-        status = declaration_to_json(worker.declaration, &json, err);
-    if (status == STATUS_OK)
-        status = canonical_digest(json, &worker.digest, err);
-    json_decref(json);
-    if (status != STATUS_OK) {
-        worker_declared_finish(&worker);
-        return status;
-    }
+    TRY(file ? declaration_parse(origin, file->text, file->length, of, worker.declaration, err)
+             : declaration_load(origin, of, worker.declaration, err));
+    TRY(form == DECLARED_STACK ? check_stack(worker.declaration, err)
+                               : check(worker.declaration, err));
+    TRY(declaration_to_json(worker.declaration, &json, err));
+    TRY(canonical_digest(json, &worker.digest, err));
     worker.values = worker.declaration->data;
     worker.origin = worker.declaration->origin;
     *ret = worker;
+    worker = (struct worker_declared){0};
     return STATUS_OK;
 }
 

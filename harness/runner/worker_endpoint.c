@@ -219,8 +219,7 @@ static json_t *readings_of(const struct worker *worker)
     const struct worker_endpoint *endpoint = worker->endpoint;
     const struct file *file = endpoint->declaration.data;
     struct reading_list list;
-    json_t *ret, *name;
-    size_t i;
+    json_t *ret;
 
     reading_list_init(&list);
     reading_add_text(&list, "endpoint.url", file->endpoint.options.url, "the declaration");
@@ -228,8 +227,7 @@ static json_t *readings_of(const struct worker *worker)
     add_told(&list, "endpoint.version", endpoint->told, "version", "the server at /version");
     add_told(&list, "endpoint.server", endpoint->told, "server", "the server's header");
     add_none(&list, "device.driver_version");
-    json_array_foreach(json_object_get(worker->protocol.json, "required"), i, name)
-    {
+    EACH(name, json_object_get(worker->protocol.json, "required")) {
         const char *required = json_string_value(name);
 
         if (required && !strncmp(required, "device.", strlen("device.")))
@@ -299,13 +297,12 @@ static enum status check_usage(struct worker *worker, const char *phase,
         .compared = request->output_tokens,
         .passed = stats->usage_below_events == 0,
     };
-    enum status status;
 
     if (stats->without_usage > 0) /* the events are the tokens */
         return STATUS_OK;
-    status = worker_link_send_check(&worker->link, phase, &check, err);
-    if (status != STATUS_OK || check.passed)
-        return status;
+    TRY(worker_link_send_check(&worker->link, phase, &check, err));
+    if (check.passed)
+        return STATUS_OK;
     return error_set(err, STATUS_CHECK_FAILED,
                      "the server's usage tells fewer tokens than the %" PRIu32
                      " events of its answer that had output: with `usage: false` the events are "
@@ -318,27 +315,23 @@ static enum status verify(struct worker *worker, const char *phase, size_t like,
     const int64_t begin_ns = clock_monotonic_ns();
     struct endpoint_stats stats = {0};
     struct request request = {0};
-    enum status status = ask(worker, like, false, &request, &stats, err);
-    const bool answered = status == STATUS_OK && is_answered(&request, &stats);
-    const struct workload_check check = {
+    struct workload_check check = {
         .output = "answer",
         .metric = "missing",
         .reason = "there is no reference for what a server says: only that it says something",
-        .error = answered ? 0 : 1,
         .compared = 1,
-        .passed = answered,
     };
 
-    if (status != STATUS_OK)
-        return status;
-    status = worker_link_send_check(&worker->link, phase, &check, err);
-    if (status == STATUS_OK && !answered)
-        status = no_answer(worker->endpoint, STATUS_CHECK_FAILED,
-                           strcmp(phase, "verify_after") ? "before the window" : "after the window",
-                           &stats, err);
-    if (status == STATUS_OK)
-        status = check_usage(worker, phase, &request, &stats, err);
-    return status == STATUS_OK ? worker_send_phase(worker, phase, begin_ns, err) : status;
+    TRY(ask(worker, like, false, &request, &stats, err));
+    check.passed = is_answered(&request, &stats);
+    check.error = check.passed ? 0 : 1;
+    TRY(worker_link_send_check(&worker->link, phase, &check, err));
+    if (!check.passed)
+        return no_answer(worker->endpoint, STATUS_CHECK_FAILED,
+                         strcmp(phase, "verify_after") ? "before the window" : "after the window",
+                         &stats, err);
+    TRY(check_usage(worker, phase, &request, &stats, err));
+    return worker_send_phase(worker, phase, begin_ns, err);
 }
 
 static enum status warm_up(struct worker *worker, struct error *err)
@@ -346,7 +339,6 @@ static enum status warm_up(struct worker *worker, struct error *err)
     const struct protocol *protocol = &worker->protocol;
     const int64_t begin_ns = clock_monotonic_ns();
     int64_t first_ns = 0, elapsed_ns = 0;
-    enum status status;
 
     while (((int64_t)worker->sampler.count < protocol->warmup_iterations ||
             elapsed_ns < protocol->warmup_ns) &&
@@ -354,11 +346,9 @@ static enum status warm_up(struct worker *worker, struct error *err)
         struct endpoint_stats stats = {0};
         struct request request = {0};
 
-        status = ask(worker, worker->sampler.count, true, &request, &stats, err);
-        if (status == STATUS_OK && !is_answered(&request, &stats))
-            status = no_answer(worker->endpoint, STATUS_UNAVAILABLE, "in the warmup", &stats, err);
-        if (status != STATUS_OK)
-            return status;
+        TRY(ask(worker, worker->sampler.count, true, &request, &stats, err));
+        if (!is_answered(&request, &stats))
+            return no_answer(worker->endpoint, STATUS_UNAVAILABLE, "in the warmup", &stats, err);
         if (worker->sampler.count == 1)
             first_ns = worker->sampler.started_ns;
         elapsed_ns = worker->sampler.previous_end_ns - first_ns;
@@ -404,20 +394,21 @@ static enum status measure(struct worker *worker, struct error *err)
     return worker_sync(worker, "window_end", err);
 }
 
+static enum status run(struct worker *worker, struct error *err)
+{
+    TRY(set_up(worker, err));
+    TRY(verify(worker, "verify_before", 1, err));
+    TRY(worker_calibrate(worker, err));
+    TRY(measure(worker, err));
+    return verify(worker, "verify_after", 2, err);
+}
+
 enum status worker_endpoint_run(struct worker *worker, struct error *err)
 {
     struct worker_endpoint *endpoint = worker->endpoint;
     struct error crash = ERROR_INIT;
-    enum status status = set_up(worker, err);
+    enum status status = run(worker, err);
 
-    if (status == STATUS_OK)
-        status = verify(worker, "verify_before", 1, err);
-    if (status == STATUS_OK)
-        status = worker_calibrate(worker, err);
-    if (status == STATUS_OK)
-        status = measure(worker, err);
-    if (status == STATUS_OK)
-        status = verify(worker, "verify_after", 2, err);
     /* Facts of a trial that failed say why, too. */
     if (endpoint->ran) {
         const enum status sent = send_facts(worker, status == STATUS_OK ? err : NULL);

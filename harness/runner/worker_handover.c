@@ -7,6 +7,7 @@
 
 #include "harness/runner/worker_internal.h"
 
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 
 /* The secret of an entry; false: it has none, so that the inputs are the case's own. */
@@ -41,7 +42,7 @@ static enum status judge_one(struct worker *worker, const json_t *entry, struct 
     const char *path = member_string(entry, "path");
     uint64_t secret;
     const bool drawn = secret_of(entry, &secret);
-    struct tensors outputs = {0};
+    CLEANUP(tensors_close) struct tensors outputs = {0};
     const struct workload_handed handed = {
         .work = &worker->work,
         .secret = drawn ? &secret : NULL,
@@ -54,7 +55,6 @@ static enum status judge_one(struct worker *worker, const json_t *entry, struct 
     worker->verify_phase = member_string(entry, "phase");
     if (status == STATUS_OK)
         status = workload_judge(&handed, report, worker, err);
-    tensors_close(&outputs);
     if (status != STATUS_OK)
         return error_prefix(err, "the outputs handed over (%s, iteration %" PRId64 ")",
                             worker->verify_phase, handed.iteration);
@@ -65,13 +65,13 @@ static enum status judge_one(struct worker *worker, const json_t *entry, struct 
 
 enum status worker_hand_over(struct worker *worker, const json_t *task, struct error *err)
 {
-    size_t i;
-    json_t *entry;
 
     if (!worker->workload.kind->handover || worker->work.scenario == SCENARIO_SERVER)
         return error_set(err, STATUS_UNSUPPORTED, "%s is not handed over to another program",
                          worker->workload.kind->name);
-    json_array_foreach(json_object_get(task, "write"), i, entry) TRY(write_one(worker, entry, err));
-    json_array_foreach(json_object_get(task, "judge"), i, entry) TRY(judge_one(worker, entry, err));
+    EACH(entry, json_object_get(task, "write"))
+        TRY(write_one(worker, entry, err));
+    EACH(entry, json_object_get(task, "judge"))
+        TRY(judge_one(worker, entry, err));
     return worker_link_send(&worker->link, &(struct message){MESSAGE_HANDED_OVER}, err);
 }

@@ -45,21 +45,18 @@ static enum status receive(struct worker *worker, struct schedule *schedule, str
     size_t had[SERVING_PLAN_SERIES] = {0};
 
     while (had[0] < schedule->count || had[1] < schedule->count || had[2] < schedule->count) {
-        struct message message;
-        enum status status = worker_link_hear_samples(&worker->link, &message, err);
+        CLEANUP(message_finish) struct message message = {0};
         size_t s = 0;
 
-        if (status != STATUS_OK)
-            return status;
+        TRY(worker_link_hear_samples(&worker->link, &message, err));
         while (s < SERVING_PLAN_SERIES &&
                strcmp(message.samples.series, serving_plan_series[s]) != 0)
             s++;
         if (s == SERVING_PLAN_SERIES || message.samples.first != had[s] ||
             message.samples.count > schedule->count - had[s])
-            status =
-                error_set(err, STATUS_PROTOCOL, "the schedule's series \"%s\" is not part of it",
-                          message.samples.series);
-        for (size_t i = 0; i < message.samples.count && status == STATUS_OK; i++) {
+            return error_set(err, STATUS_PROTOCOL, "the schedule's series \"%s\" is not part of it",
+                             message.samples.series);
+        for (size_t i = 0; i < message.samples.count; i++) {
             struct scheduled_request *request = &schedule->requests[had[s] + i];
 
             if (s == 0)
@@ -69,11 +66,7 @@ static enum status receive(struct worker *worker, struct schedule *schedule, str
             else
                 request->output_tokens = (uint32_t)message.samples.values[i];
         }
-        if (status == STATUS_OK)
-            had[s] += message.samples.count;
-        message_finish(&message);
-        if (status != STATUS_OK)
-            return status;
+        had[s] += message.samples.count;
     }
     return STATUS_OK;
 }
@@ -303,27 +296,23 @@ static uint32_t admissible(const struct worker_server *server,
 static enum status listen(struct worker *worker, struct error *err)
 {
     struct worker_server *server = worker->server;
-    enum status status = generator_check(server->generator, err);
 
-    while (status == STATUS_OK) {
-        struct message message;
+    TRY(generator_check(server->generator, err));
+    for (;;) {
+        CLEANUP(message_finish) struct message message = {0};
+        enum status status = worker_link_hear(&worker->link, false, &message, err);
 
-        status = worker_link_hear(&worker->link, false, &message, err);
-        if (status != STATUS_OK) {
-            status = status == STATUS_TIMEOUT ? STATUS_OK : status;
-            break;
-        }
-        if (message.type == MESSAGE_SPOT_CHECK) {
-            generator_pause(server->generator);
-            status = worker_spot_check(worker, &message, err);
-            generator_resume(server->generator);
-        } else {
-            status = error_set(err, STATUS_PROTOCOL, "the harness said go inside the window");
-        }
-        message_finish(&message);
+        server->heard_ns = clock_monotonic_ns();
+        if (status == STATUS_TIMEOUT)
+            return STATUS_OK;
+        TRY(status);
+        if (message.type != MESSAGE_SPOT_CHECK)
+            return error_set(err, STATUS_PROTOCOL, "the harness said go inside the window");
+        generator_pause(server->generator);
+        status = worker_spot_check(worker, &message, err);
+        generator_resume(server->generator);
+        TRY(status);
     }
-    server->heard_ns = clock_monotonic_ns();
-    return status;
 }
 
 static enum status serve_window(struct worker *worker, struct error *err)
@@ -332,52 +321,42 @@ static enum status serve_window(struct worker *worker, struct error *err)
     const struct serving_batching *batching = &worker->workload.serving->batching;
     const bool by_token = batching->policy == SERVING_CONTINUOUS;
     const int64_t end_ns = server->schedule.window_ns + worker->protocol.serving_drain_ns;
-    enum status status = STATUS_OK;
 
     generator_begin(server->generator);
     server->heard_ns = clock_monotonic_ns();
-    while (status == STATUS_OK) {
+    for (;;) {
         const int64_t monotonic_ns = clock_monotonic_ns();
         const int64_t now_ns = generator_time_ns(server->generator, monotonic_ns);
         const bool all_sent = generator_is_done(server->generator);
         uint32_t count = admissible(server, batching, now_ns);
 
         if (now_ns >= end_ns)
-            break;
-        status = find_room(worker, &count, err);
-        if (status != STATUS_OK)
-            break;
+            return STATUS_OK;
+        TRY(find_room(worker, &count, err));
         if (count > 0) /* read after the ring: nothing is admitted before it was sent */
             admit(server, count, by_token, generator_now_ns(server->generator));
         if (server->active_count > 0) {
-            status = run_step(worker, server->active_count, true, err);
-            if (status == STATUS_OK)
-                put_out(server,
-                        generator_time_ns(server->generator, worker->sampler.previous_end_ns));
+            TRY(run_step(worker, server->active_count, true, err));
+            put_out(server, generator_time_ns(server->generator, worker->sampler.previous_end_ns));
         } else if (all_sent && generator_waiting(server->generator) == 0) {
-            break;
+            return STATUS_OK;
         } else if (!server->own_processor) {
             sched_yield();
         }
-        if (status == STATUS_OK && monotonic_ns - server->heard_ns > LISTEN_NS)
-            status = listen(worker, err);
+        if (monotonic_ns - server->heard_ns > LISTEN_NS)
+            TRY(listen(worker, err));
     }
-    return status;
 }
 
 static enum status warm_up(struct worker *worker, struct error *err)
 {
     const struct protocol *protocol = &worker->protocol;
     const int64_t begin_ns = clock_monotonic_ns();
-    enum status status = STATUS_OK;
-
     int64_t first_ns = 0, elapsed_ns = 0;
 
     while ((int64_t)worker->sampler.count < protocol->warmup_iterations ||
            elapsed_ns < protocol->warmup_ns) {
-        status = run_step(worker, worker->server->max_batch, false, err);
-        if (status != STATUS_OK)
-            return status;
+        TRY(run_step(worker, worker->server->max_batch, false, err));
         if (worker->sampler.count == 1)
             first_ns = worker->sampler.started_ns;
         elapsed_ns = worker->sampler.previous_end_ns - first_ns;
@@ -388,29 +367,20 @@ static enum status warm_up(struct worker *worker, struct error *err)
 enum status worker_serve(struct worker *worker, struct error *err)
 {
     struct clock_point begin;
-    enum status status = warm_up(worker, err);
 
+    TRY(warm_up(worker, err));
     worker->server->own_processor = worker->device->info.type != DEVICE_CPU;
-    if (status == STATUS_OK)
-        status = worker_send_samples(worker, err);
-    if (status == STATUS_OK)
-        status = generator_prepare(worker->server->generator, worker->server->own_processor, err);
-    if (status == STATUS_OK)
-        status = worker_sync(worker, "window_start", err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(worker_send_samples(worker, err));
+    TRY(generator_prepare(worker->server->generator, worker->server->own_processor, err));
+    TRY(worker_sync(worker, "window_start", err));
     worker->window_first = (int64_t)worker->sampler.count;
     begin = clock_point_read();
-    status = serve_window(worker, err);
-    if (status == STATUS_OK)
-        status = worker_send_window(worker, &begin, err);
-    if (status == STATUS_OK)
-        status = worker_send_samples(worker, err);
-    if (status == STATUS_OK)
-        status = worker_serve_send(worker, err);
-    if (status == STATUS_OK)
-        status = worker_sync(worker, "window_end", err);
-    return status == STATUS_OK ? worker_send_spots(worker, err) : status;
+    TRY(serve_window(worker, err));
+    TRY(worker_send_window(worker, &begin, err));
+    TRY(worker_send_samples(worker, err));
+    TRY(worker_serve_send(worker, err));
+    TRY(worker_sync(worker, "window_end", err));
+    return worker_send_spots(worker, err);
 }
 
 /* ---- what is known of the requests ---- */

@@ -128,12 +128,11 @@ static struct served_rate rate_of(double rate, const struct serving_declared *de
 enum status serving_power(const json_t *workload, const struct serving_power_options *options,
                           json_t **ret, struct error *err)
 {
-    const json_t *load = json_object_get(workload, "load"), *rate;
+    const json_t *load = json_object_get(workload, "load");
     struct serving_power_options wanted = *options;
     struct serving_declared declared;
     AUTO_FREE struct served_rate *rates = NULL;
     struct answer answer;
-    size_t i;
 
     TRY(serving_declared_read(workload, &declared, err));
     if (wanted.capacity == 0)
@@ -160,8 +159,7 @@ enum status serving_power(const json_t *workload, const struct serving_power_opt
                              wanted.trials,
                              rates,
                              0};
-    json_array_foreach(json_object_get(load, "rates"), i, rate)
-    {
+    EACH(rate, json_object_get(load, "rates")) {
         const char *share = json_string_value(rate); /* "0.5x" */
         const double value = share ? saturation_share(strtod(share, NULL), wanted.capacity)
                                    : json_number_value(rate);

@@ -247,13 +247,11 @@ static enum status judge_item(const json_t *contract, size_t index, const struct
     struct contract_item item = {.metric = METRIC_COUNT};
     const char *unit = "", *reason;
     enum acceptance_verdict verdict = ACCEPTANCE_INCONCLUSIVE;
-    size_t i, counts[3] = {0};
-    json_t *record;
+    size_t counts[3] = {0};
     json_auto_t *units = json_array(), *machines = json_array();
 
     TRY(contract_item_read(contract, index, NULL, &item, err));
-    json_array_foreach(evidence->records, i, record)
-    {
+    EACH(record, evidence->records) {
         const json_t *value;
 
         if (!is_of(record, cell))
@@ -272,8 +270,8 @@ static enum status judge_item(const json_t *contract, size_t index, const struct
                              index, member_text(json_array_get(units, 0), "result"),
                              member_text(record, "id"));
         TRY(same_unit_twice(machines, record, index, err));
-        TRY(judge_unit(record, &item, json_is_true(json_array_get(evidence->nonces, i)), units,
-                       &verdict, err));
+        TRY(judge_unit(record, &item, json_is_true(json_array_get(evidence->nonces, record_at)),
+                       units, &verdict, err));
         counts[verdict]++;
     }
     if (json_array_size(units) == 0)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/member.h"
 #include "harness/core/canonical.h"
 #include "harness/core/number.h"
 #include "protocols/serving/saturation.h"
@@ -225,14 +226,12 @@ static void check_seed(struct context *context, sqlite3_stmt *row, const json_t 
 /* Of a server: with one of the declared rates; saturated where one is a share. */
 static void check_scenario(struct context *context, sqlite3_stmt *row, const json_t *workload)
 {
-    const json_t *declared = json_object_get(workload, "scenario"), *rate;
+    const json_t *declared = json_object_get(workload, "scenario");
     const json_t *rates = json_object_get(json_object_get(workload, "load"), "rates");
     const char *stored = text_at(row, find_column(row, "scenario"));
     char text[48];
-    size_t i;
 
-    json_array_foreach(rates, i, rate)
-    {
+    EACH(rate, rates) {
         if (json_is_string(rate))
             snprintf(text, sizeof(text), "server@%.39s", json_string_value(rate));
         else

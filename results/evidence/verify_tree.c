@@ -5,6 +5,7 @@
 
 #include <sodium.h>
 
+#include "harness/core/member.h"
 #include "harness/core/canonical.h"
 #include "results/evidence/bundle_proof.h"
 #include "results/evidence/ledger.h"
@@ -405,11 +406,8 @@ static void check_checkpoints(struct verify *verify, const char *key, struct sho
 static void check_earlier(struct verify *verify, const char *key, const json_t *proof,
                           struct shown *shown, struct expected *expected)
 {
-    json_t *head;
-    size_t i;
 
-    json_array_foreach(json_object_get(proof, "heads"), i, head)
-    {
+    EACH(head, json_object_get(proof, "heads")) {
         const int64_t earlier = json_integer_value(json_object_get(head, "size"));
         const char *hex = json_string_value(json_object_get(head, "root"));
         struct digest root;

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/member.h"
+
 struct draft_series {
     char *name; /* heap */
     int64_t count;
@@ -199,15 +201,12 @@ void draft_put(const struct store_draft *draft, struct record_body *body)
     struct digest digest;
     const char *name;
     json_t *value;
-    size_t i;
 
     json_object_foreach(draft->body, name, value) body_json(body, name, json_incref(value));
-    json_array_foreach(draft->blobs, i, value)
-    {
-        BODY_TRY(body, store_insert_content(body->store, json_string_value(value),
-                                            json_string_length(value), &digest, body->err));
-    }
+    EACH(blob, draft->blobs)
+        BODY_TRY(body, store_insert_content(body->store, json_string_value(blob),
+                                            json_string_length(blob), &digest, body->err));
     body_json(body, "series", json_array());
-    for (i = 0; i < draft->series_count; i++)
+    for (size_t i = 0; i < draft->series_count; i++)
         insert_series(body, draft->trial, &draft->series[i]);
 }

@@ -26,33 +26,33 @@
     SHOW(id, INTEGER, 0, "g.id")                                                                   \
     NEXT(created_utc_ns, INTEGER, 0, "g.created_utc_ns")                                           \
     SHOW(created, ISO, 0, "g.created_utc_ns")                                                      \
-    NEXT(command, TEXT, MEMBER_NULLABLE, "g.command")                                                     \
-    NEXT(tool_version, TEXT, MEMBER_NULLABLE, "g.tool_version")                                           \
-    NEXT(tool_digest, TEXT, MEMBER_NULLABLE, "g.tool_digest")                                             \
+    NEXT(command, TEXT, MEMBER_NULLABLE, "g.command")                                              \
+    NEXT(tool_version, TEXT, MEMBER_NULLABLE, "g.tool_version")                                    \
+    NEXT(tool_digest, TEXT, MEMBER_NULLABLE, "g.tool_digest")                                      \
     NEXT(plan_digest, DIGEST, MEMBER_NULLABLE, "g.plan")
 
 #define STORED_IDENTITY(FIRST, NEXT, SHOW)                                                         \
-    FIRST(workload, TEXT, MEMBER_NULLABLE, "workload_name")                                               \
-    NEXT(workload_digest, DIGEST, MEMBER_NULLABLE, "workload")                                            \
-    NEXT(protocol, TEXT, MEMBER_NULLABLE, "protocol_name")                                                \
-    NEXT(protocol_digest, DIGEST, MEMBER_NULLABLE, "protocol")                                            \
-    NEXT(kind, TEXT, MEMBER_NULLABLE, "kind")                                                             \
-    NEXT(precision, TEXT, MEMBER_NULLABLE, "precision")                                                   \
-    NEXT(batch, INTEGER, MEMBER_NULLABLE, "batch")                                                        \
-    NEXT(scenario, TEXT, MEMBER_NULLABLE, "scenario")                                                     \
-    NEXT(implementation, TEXT, MEMBER_NULLABLE, "implementation")                                         \
+    FIRST(workload, TEXT, MEMBER_NULLABLE, "workload_name")                                        \
+    NEXT(workload_digest, DIGEST, MEMBER_NULLABLE, "workload")                                     \
+    NEXT(protocol, TEXT, MEMBER_NULLABLE, "protocol_name")                                         \
+    NEXT(protocol_digest, DIGEST, MEMBER_NULLABLE, "protocol")                                     \
+    NEXT(kind, TEXT, MEMBER_NULLABLE, "kind")                                                      \
+    NEXT(precision, TEXT, MEMBER_NULLABLE, "precision")                                            \
+    NEXT(batch, INTEGER, MEMBER_NULLABLE, "batch")                                                 \
+    NEXT(scenario, TEXT, MEMBER_NULLABLE, "scenario")                                              \
+    NEXT(implementation, TEXT, MEMBER_NULLABLE, "implementation")                                  \
     NEXT(seed, SEED, MEMBER_NULLABLE, "seed")
 
 /* Of one iteration. */
 #define STORED_COST(FIRST, NEXT, SHOW)                                                             \
-    FIRST(flops, COUNT, MEMBER_NULLABLE, "flops")                                                         \
-    NEXT(flops_formula, TEXT, MEMBER_NULLABLE, "flops_formula")                                           \
-    NEXT(bytes, COUNT, MEMBER_NULLABLE, "bytes")                                                          \
-    NEXT(bytes_formula, TEXT, MEMBER_NULLABLE, "bytes_formula")                                           \
-    NEXT(items, COUNT, MEMBER_NULLABLE, "items")                                                          \
-    NEXT(item_name, TEXT, MEMBER_NULLABLE, "item_name")                                                   \
-    NEXT(device_memory_bytes, COUNT, MEMBER_NULLABLE, "device_memory_bytes")                              \
-    NEXT(working_set_bytes, COUNT, MEMBER_NULLABLE, "working_set_bytes")                                  \
+    FIRST(flops, COUNT, MEMBER_NULLABLE, "flops")                                                  \
+    NEXT(flops_formula, TEXT, MEMBER_NULLABLE, "flops_formula")                                    \
+    NEXT(bytes, COUNT, MEMBER_NULLABLE, "bytes")                                                   \
+    NEXT(bytes_formula, TEXT, MEMBER_NULLABLE, "bytes_formula")                                    \
+    NEXT(items, COUNT, MEMBER_NULLABLE, "items")                                                   \
+    NEXT(item_name, TEXT, MEMBER_NULLABLE, "item_name")                                            \
+    NEXT(device_memory_bytes, COUNT, MEMBER_NULLABLE, "device_memory_bytes")                       \
+    NEXT(working_set_bytes, COUNT, MEMBER_NULLABLE, "working_set_bytes")                           \
     SHOW(headline, TEXT, MEMBER_NULLABLE, "headline")
 
 /* Its column `reading_set` becomes "readings". */
@@ -60,16 +60,16 @@
     FIRST(backend, TEXT, 0, "d.backend")                                                           \
     SHOW(id, INTEGER, 0, "d.id")                                                                   \
     NEXT(index, INTEGER, 0, "d.device_index")                                                      \
-    NEXT(name, TEXT, MEMBER_NULLABLE, "d.name")                                                           \
-    NEXT(vendor, TEXT, MEMBER_NULLABLE, "d.vendor")                                                       \
-    NEXT(uuid, TEXT, MEMBER_NULLABLE, "d.uuid")                                                           \
-    NEXT(type, TEXT, MEMBER_NULLABLE, "d.type")                                                           \
-    NEXT(simulated, BOOLEAN, MEMBER_NULLABLE, "d.simulated")                                              \
+    NEXT(name, TEXT, MEMBER_NULLABLE, "d.name")                                                    \
+    NEXT(vendor, TEXT, MEMBER_NULLABLE, "d.vendor")                                                \
+    NEXT(uuid, TEXT, MEMBER_NULLABLE, "d.uuid")                                                    \
+    NEXT(type, TEXT, MEMBER_NULLABLE, "d.type")                                                    \
+    NEXT(simulated, BOOLEAN, MEMBER_NULLABLE, "d.simulated")                                       \
     SHOW(digest, DIGEST, 0, "d.digest")
 
 #define STORED_TRIAL_DEVICE(FIRST, NEXT, SHOW)                                                     \
     FIRST(id, INTEGER, 0, "d.id")                                                                  \
-    SHOW(name, TEXT, MEMBER_NULLABLE, "d.name")                                                           \
+    SHOW(name, TEXT, MEMBER_NULLABLE, "d.name")                                                    \
     SHOW(digest, DIGEST, 0, "d.digest")
 
 #define STORED_TRIAL(FIRST, NEXT, SHOW)                                                            \
@@ -83,19 +83,19 @@
 #define STORED_TRIAL_END(FIRST, NEXT, SHOW)                                                        \
     FIRST(status, TEXT, 0, "coalesce(e.status, 'no_end')",                                         \
           .help = "the name of a status, or no_end")                                               \
-    NEXT(message, TEXT, MEMBER_NULLABLE, "e.message")                                                     \
-    SHOW(orphan, BOOLEAN, MEMBER_NULLABLE, "e.orphan", .help = "the harness ended before it")             \
-    NEXT(ended_utc_ns, INTEGER, STORED_FROM_0, "e.ended_utc_ns")                                        \
-    NEXT(iterations_per_sample, INTEGER, MEMBER_NULLABLE, "e.iterations_per_sample")                      \
-    NEXT(window_first, INTEGER, STORED_FROM_0, "e.window_first",                                 \
+    NEXT(message, TEXT, MEMBER_NULLABLE, "e.message")                                              \
+    SHOW(orphan, BOOLEAN, MEMBER_NULLABLE, "e.orphan", .help = "the harness ended before it")      \
+    NEXT(ended_utc_ns, INTEGER, STORED_FROM_0, "e.ended_utc_ns")                                   \
+    NEXT(iterations_per_sample, INTEGER, MEMBER_NULLABLE, "e.iterations_per_sample")               \
+    NEXT(window_first, INTEGER, STORED_FROM_0, "e.window_first",                                   \
          .help = "the window's first sample of wall_ns; null: it never got there")                 \
-    NEXT(samples, INTEGER, STORED_FROM_0, "e.samples", .help = "of wall_ns")                     \
-    NEXT(facts, JSON, MEMBER_NULLABLE, "e.facts", .choices = facts_choices,                                      \
+    NEXT(samples, INTEGER, STORED_FROM_0, "e.samples", .help = "of wall_ns")                       \
+    NEXT(facts, JSON, MEMBER_NULLABLE, "e.facts", .choices = facts_choices,                        \
          .help = "what the workload reported of itself, and the harness saw")                      \
-    NEXT(exit_code, INTEGER, STORED_FROM_0, "e.exit_code",                                       \
+    NEXT(exit_code, INTEGER, STORED_FROM_0, "e.exit_code",                                         \
          .help = "of the worker; null: a signal ended it, or not known")                           \
-    NEXT(signal, INTEGER, MEMBER_NULLABLE, "e.signal")                                                    \
-    NEXT(max_rss_bytes, COUNT, STORED_FROM_0, "e.max_rss_bytes",                                 \
+    NEXT(signal, INTEGER, MEMBER_NULLABLE, "e.signal")                                             \
+    NEXT(max_rss_bytes, COUNT, STORED_FROM_0, "e.max_rss_bytes",                                   \
          .help = "the worker's largest resident memory")
 
 #define STORED_PHASE(FIRST, NEXT, SHOW)                                                            \
@@ -107,46 +107,46 @@
 #define STORED_SERIES(FIRST, NEXT, SHOW)                                                           \
     FIRST(name, TEXT, 0, "name")                                                                   \
     SHOW(samples, INTEGER, 0, "sum(count)")                                                        \
-    SHOW(minimum, COUNT, MEMBER_NULLABLE, "min(minimum)")                                                 \
-    SHOW(maximum, COUNT, MEMBER_NULLABLE, "max(maximum)")                                                 \
+    SHOW(minimum, COUNT, MEMBER_NULLABLE, "min(minimum)")                                          \
+    SHOW(maximum, COUNT, MEMBER_NULLABLE, "max(maximum)")                                          \
     SHOW(chunks, INTEGER, 0, "count(*)")
 
 #define STORED_CHECK(FIRST, NEXT, SHOW)                                                            \
     FIRST(phase, TEXT, 0, "phase")                                                                 \
     NEXT(output, TEXT, 0, "output")                                                                \
     NEXT(metric, TEXT, 0, "metric")                                                                \
-    SHOW(error, COLUMN, MEMBER_NULLABLE, "coalesce(error, error_text)", .of = &number_or_text,            \
+    SHOW(error, COLUMN, MEMBER_NULLABLE, "coalesce(error, error_text)", .of = &number_or_text,     \
          .help = "text where it is no number: nan, inf")                                           \
     NEXT(tolerance, REAL, 0, "tolerance")                                                          \
-    NEXT(compared, COUNT, MEMBER_NULLABLE, "compared")                                                    \
+    NEXT(compared, COUNT, MEMBER_NULLABLE, "compared")                                             \
     NEXT(passed, BOOLEAN, 0, "passed")                                                             \
     NEXT(reason, TEXT, MEMBER_NULLABLE, "reason")
 
 #define STORED_COMPONENT(FIRST, NEXT, SHOW)                                                        \
-    FIRST(path, TEXT, MEMBER_NULLABLE, "c.path")                                                          \
-    NEXT(kind, TEXT, MEMBER_NULLABLE, "c.kind")                                                           \
-    NEXT(version, TEXT, MEMBER_NULLABLE, "c.version")                                                     \
-    NEXT(build_id, TEXT, MEMBER_NULLABLE, "c.build_id")                                                   \
-    NEXT(size, COUNT, MEMBER_NULLABLE, "c.size")                                                          \
-    NEXT(sha256, DIGEST, MEMBER_NULLABLE, "c.sha256")                                                     \
-    NEXT(missing_reason, TEXT, MEMBER_NULLABLE, "c.missing_reason")                                       \
-    NEXT(package, TEXT, MEMBER_NULLABLE, "c.package")                                                     \
-    NEXT(package_version, TEXT, MEMBER_NULLABLE, "c.package_version")                                     \
+    FIRST(path, TEXT, MEMBER_NULLABLE, "c.path")                                                   \
+    NEXT(kind, TEXT, MEMBER_NULLABLE, "c.kind")                                                    \
+    NEXT(version, TEXT, MEMBER_NULLABLE, "c.version")                                              \
+    NEXT(build_id, TEXT, MEMBER_NULLABLE, "c.build_id")                                            \
+    NEXT(size, COUNT, MEMBER_NULLABLE, "c.size")                                                   \
+    NEXT(sha256, DIGEST, MEMBER_NULLABLE, "c.sha256")                                              \
+    NEXT(missing_reason, TEXT, MEMBER_NULLABLE, "c.missing_reason")                                \
+    NEXT(package, TEXT, MEMBER_NULLABLE, "c.package")                                              \
+    NEXT(package_version, TEXT, MEMBER_NULLABLE, "c.package_version")                              \
     SHOW(manager, TEXT, MEMBER_NULLABLE, "c.manager")
 
 /* Its columns `readings_begin` and `readings_end` become "begin" and "end". */
 #define STORED_TELEMETRY(FIRST, NEXT, SHOW)                                                        \
     FIRST(part, TEXT, 0, "t.part")                                                                 \
     SHOW(status, COLUMN, 0, "t.status", .of = &type_of_status)                                     \
-    SHOW(message, TEXT, MEMBER_NULLABLE, "t.message")                                                     \
-    SHOW(channels, VALUE, MEMBER_NULLABLE, "c.body", .of = &channels,                                     \
+    SHOW(message, TEXT, MEMBER_NULLABLE, "t.message")                                              \
+    SHOW(channels, VALUE, MEMBER_NULLABLE, "c.body", .of = &channels,                              \
          .help = "an object where they were withheld")                                             \
-    SHOW(interval_ns, COUNT, MEMBER_NULLABLE, "t.interval_ns")                                            \
-    SHOW(ticks, INTEGER, STORED_FROM_0, "t.ticks")                                               \
-    SHOW(late_ticks, INTEGER, STORED_FROM_0, "t.late_ticks",                                     \
+    SHOW(interval_ns, COUNT, MEMBER_NULLABLE, "t.interval_ns")                                     \
+    SHOW(ticks, INTEGER, STORED_FROM_0, "t.ticks")                                                 \
+    SHOW(late_ticks, INTEGER, STORED_FROM_0, "t.late_ticks",                                       \
          .help = "by more than half an interval")                                                  \
-    SHOW(cpu_ns, COUNT, STORED_FROM_0, "t.cpu_ns")                                               \
-    SHOW(reading_ns, COUNT, STORED_FROM_0, "t.reading_ns")                                       \
+    SHOW(cpu_ns, COUNT, STORED_FROM_0, "t.cpu_ns")                                                 \
+    SHOW(reading_ns, COUNT, STORED_FROM_0, "t.reading_ns")                                         \
     SHOW(dump, BLOB, MEMBER_NULLABLE, "t.dump")
 
 #define STORED_ARTIFACT(FIRST, NEXT, SHOW)                                                         \
@@ -163,79 +163,79 @@
     FIRST(amendment, INTEGER, 0, "id")                                                             \
     SHOW(utc_ns, INTEGER, 0, "utc_ns")                                                             \
     SHOW(created, ISO, 0, "utc_ns")                                                                \
-    SHOW(author, TEXT, MEMBER_NULLABLE, "author")                                                         \
+    SHOW(author, TEXT, MEMBER_NULLABLE, "author")                                                  \
     SHOW(reason, TEXT, MEMBER_NULLABLE, "reason")
 
 /* The file that another program's result came from. */
 #define STORED_ORIGIN(FIRST, NEXT, SHOW)                                                           \
-    FIRST(file, TEXT, MEMBER_NULLABLE, "i.file")                                                          \
-    NEXT(sha256, DIGEST, MEMBER_NULLABLE, "i.sha256")                                                     \
-    SHOW(size, COUNT, MEMBER_NULLABLE, "i.size")                                                          \
-    SHOW(format, TEXT, MEMBER_NULLABLE, "i.format")                                                       \
-    NEXT(program, TEXT, MEMBER_NULLABLE, "i.program")                                                     \
-    NEXT(program_version, TEXT, MEMBER_NULLABLE, "i.program_version")                                     \
+    FIRST(file, TEXT, MEMBER_NULLABLE, "i.file")                                                   \
+    NEXT(sha256, DIGEST, MEMBER_NULLABLE, "i.sha256")                                              \
+    SHOW(size, COUNT, MEMBER_NULLABLE, "i.size")                                                   \
+    SHOW(format, TEXT, MEMBER_NULLABLE, "i.format")                                                \
+    NEXT(program, TEXT, MEMBER_NULLABLE, "i.program")                                              \
+    NEXT(program_version, TEXT, MEMBER_NULLABLE, "i.program_version")                              \
     SHOW(imported, ISO, 0, "g.created_utc_ns")
 
 #define STORED_CELL(FIRST, NEXT, SHOW)                                                             \
     FIRST(ordinal, INTEGER, 0, "c.ordinal")                                                        \
     SHOW(id, TEXT, 0, RESULT_ID)                                                                   \
     SHOW(cell, INTEGER, 0, "c.id")                                                                 \
-    NEXT(backend, TEXT, MEMBER_NULLABLE, "c.backend")                                                     \
-    NEXT(device_spec, TEXT, MEMBER_NULLABLE, "c.device_spec")                                             \
-    NEXT(device_index, INTEGER, MEMBER_NULLABLE, "c.device_index")                                        \
-    NEXT(trials_planned, INTEGER, MEMBER_NULLABLE, "c.trials")                                            \
-    NEXT(arm, TEXT, MEMBER_NULLABLE, ARM_NAME, .help = "a or b of an A/B")                                \
-    SHOW(arm_settings, ANY, MEMBER_NULLABLE, ARM_SETTINGS, .help = "what the arm was given")              \
-    SHOW(worker, ANY, MEMBER_NULLABLE, NAMED_WORKER,                                                      \
+    NEXT(backend, TEXT, MEMBER_NULLABLE, "c.backend")                                              \
+    NEXT(device_spec, TEXT, MEMBER_NULLABLE, "c.device_spec")                                      \
+    NEXT(device_index, INTEGER, MEMBER_NULLABLE, "c.device_index")                                 \
+    NEXT(trials_planned, INTEGER, MEMBER_NULLABLE, "c.trials")                                     \
+    NEXT(arm, TEXT, MEMBER_NULLABLE, ARM_NAME, .help = "a or b of an A/B")                         \
+    SHOW(arm_settings, ANY, MEMBER_NULLABLE, ARM_SETTINGS, .help = "what the arm was given")       \
+    SHOW(worker, ANY, MEMBER_NULLABLE, NAMED_WORKER,                                               \
          .help = "the framework that measured; null: assay's own kernels")                         \
-    SHOW(workload, JSON, MEMBER_NULLABLE, "w.body", .help = "its declaration")                            \
+    SHOW(workload, JSON, MEMBER_NULLABLE, "w.body", .help = "its declaration")                     \
     SHOW(protocol, JSON, MEMBER_NULLABLE, "p.body", .help = "its declaration")
 
 /* A row of `results` (store_list.c), and, but for its metrics, of the exports as CSV and Parquet. */
 #define STORED_RESULT(FIRST, NEXT, SHOW)                                                           \
     FIRST(id, TEXT, 0, RESULT_ID)                                                                  \
     SHOW(cell, INTEGER, MEMBER_LOCAL, "c.id")                                                      \
-    SHOW(campaign, INTEGER, MEMBER_LOCAL, "c.campaign")                                                       \
+    SHOW(campaign, INTEGER, MEMBER_LOCAL, "c.campaign")                                            \
     SHOW(workload, TEXT, 0, "c.workload_name")                                                     \
-    SHOW(kind, TEXT, MEMBER_NULLABLE, "c.kind")                                                           \
-    SHOW(precision, TEXT, MEMBER_NULLABLE, "c.precision")                                                 \
-    SHOW(batch, INTEGER, MEMBER_NULLABLE, "c.batch")                                                      \
-    SHOW(scenario, TEXT, MEMBER_NULLABLE, "c.scenario")                                                   \
-    SHOW(implementation, TEXT, MEMBER_NULLABLE, "c.implementation")                                       \
-    SHOW(arm, TEXT, MEMBER_NULLABLE, ARM_NAME, .help = "a or b of an A/B")                                \
-    SHOW(support, TEXT, MEMBER_NULLABLE, "json_extract(f.facts, '$.gemm.support')")                       \
-    SHOW(library, TEXT, MEMBER_NULLABLE, "json_extract(f.facts, '$.gemm.library')")                       \
-    SHOW(library_version, TEXT, MEMBER_NULLABLE, "json_extract(f.facts, '$.gemm.version')")               \
-    SHOW(protocol, TEXT, MEMBER_NULLABLE, "c.protocol_name")                                              \
-    SHOW(backend, TEXT, MEMBER_NULLABLE, "c.backend")                                                     \
-    SHOW(device_spec, TEXT, MEMBER_NULLABLE, "c.device_spec")                                             \
-    SHOW(device, TEXT, MEMBER_NULLABLE, "coalesce(d.name, json_extract(k.body, '$.device'))")             \
-    SHOW(simulated, BOOLEAN, MEMBER_NULLABLE, "d.simulated")                                              \
+    SHOW(kind, TEXT, MEMBER_NULLABLE, "c.kind")                                                    \
+    SHOW(precision, TEXT, MEMBER_NULLABLE, "c.precision")                                          \
+    SHOW(batch, INTEGER, MEMBER_NULLABLE, "c.batch")                                               \
+    SHOW(scenario, TEXT, MEMBER_NULLABLE, "c.scenario")                                            \
+    SHOW(implementation, TEXT, MEMBER_NULLABLE, "c.implementation")                                \
+    SHOW(arm, TEXT, MEMBER_NULLABLE, ARM_NAME, .help = "a or b of an A/B")                         \
+    SHOW(support, TEXT, MEMBER_NULLABLE, "json_extract(f.facts, '$.gemm.support')")                \
+    SHOW(library, TEXT, MEMBER_NULLABLE, "json_extract(f.facts, '$.gemm.library')")                \
+    SHOW(library_version, TEXT, MEMBER_NULLABLE, "json_extract(f.facts, '$.gemm.version')")        \
+    SHOW(protocol, TEXT, MEMBER_NULLABLE, "c.protocol_name")                                       \
+    SHOW(backend, TEXT, MEMBER_NULLABLE, "c.backend")                                              \
+    SHOW(device_spec, TEXT, MEMBER_NULLABLE, "c.device_spec")                                      \
+    SHOW(device, TEXT, MEMBER_NULLABLE, "coalesce(d.name, json_extract(k.body, '$.device'))")      \
+    SHOW(simulated, BOOLEAN, MEMBER_NULLABLE, "d.simulated")                                       \
     SHOW(trials_ok, INTEGER, 0, TRIALS_ENDED(" AND x.status = 'ok'"))                              \
     SHOW(trials_ended, INTEGER, 0, TRIALS_ENDED(""))                                               \
-    SHOW(trials_planned, INTEGER, MEMBER_NULLABLE, "c.trials")                                            \
-    SHOW(verdict, TEXT, MEMBER_NULLABLE,                                                                  \
+    SHOW(trials_planned, INTEGER, MEMBER_NULLABLE, "c.trials")                                     \
+    SHOW(verdict, TEXT, MEMBER_NULLABLE,                                                           \
          "coalesce(e.verdict, CASE WHEN k.cell IS NOT NULL THEN 'imported' END)")                  \
-    SHOW(grade, TEXT, MEMBER_NULLABLE, HEADLINE("grade"))                                                 \
-    SHOW(metric, TEXT, MEMBER_NULLABLE, SAID("headline"),                                                 \
+    SHOW(grade, TEXT, MEMBER_NULLABLE, HEADLINE("grade"))                                          \
+    SHOW(metric, TEXT, MEMBER_NULLABLE, SAID("headline"),                                          \
          .help = "the headline: the metric that value, lo and hi are of")                          \
     SHOW(value, REAL, 0, HEADLINE("value"))                                                        \
     SHOW(lo, REAL, 0, HEADLINE("lo"))                                                              \
     SHOW(hi, REAL, 0, HEADLINE("hi"))                                                              \
-    SHOW(unit, TEXT, MEMBER_NULLABLE, HEADLINE("unit"))                                                   \
-    SHOW(metrics, VALUE, MEMBER_NULLABLE, SAID("metrics"), .of = &metrics_type)                           \
-    SHOW(energy_source, TEXT, MEMBER_NULLABLE, SAID("energy_source"))                                     \
+    SHOW(unit, TEXT, MEMBER_NULLABLE, HEADLINE("unit"))                                            \
+    SHOW(metrics, VALUE, MEMBER_NULLABLE, SAID("metrics"), .of = &metrics_type)                    \
+    SHOW(energy_source, TEXT, MEMBER_NULLABLE, SAID("energy_source"))                              \
     SHOW(created_utc_ns, INTEGER, 0, "g.created_utc_ns")                                           \
     SHOW(created, ISO, 0, "g.created_utc_ns")                                                      \
-    SHOW(workload_digest, DIGEST, MEMBER_NULLABLE, "lower(hex(c.workload))")                              \
-    SHOW(protocol_digest, DIGEST, MEMBER_NULLABLE, "lower(hex(c.protocol))")                              \
-    SHOW(driver_version, TEXT, MEMBER_NULLABLE, CONTEXT_DRIVER_VERSION)                                   \
-    SHOW(host, TEXT, MEMBER_NULLABLE,                                                                     \
+    SHOW(workload_digest, DIGEST, MEMBER_NULLABLE, "lower(hex(c.workload))")                       \
+    SHOW(protocol_digest, DIGEST, MEMBER_NULLABLE, "lower(hex(c.protocol))")                       \
+    SHOW(driver_version, TEXT, MEMBER_NULLABLE, CONTEXT_DRIVER_VERSION)                            \
+    SHOW(host, TEXT, MEMBER_NULLABLE,                                                              \
          CONTEXT_HOST("(SELECT max(t.id) FROM trial t WHERE t.cell = c.id)"))                      \
-    SHOW(tool_version, TEXT, MEMBER_NULLABLE, "g.tool_version")                                           \
-    SHOW(imported, TEXT, MEMBER_NULLABLE, "i.program",                                                    \
+    SHOW(tool_version, TEXT, MEMBER_NULLABLE, "g.tool_version")                                    \
+    SHOW(imported, TEXT, MEMBER_NULLABLE, "i.program",                                             \
          .help = "the program whose result this is; null: assay's own")                            \
-    SHOW(foreign_worker, TEXT, MEMBER_NULLABLE, FOREIGN_WORKER,                                           \
+    SHOW(foreign_worker, TEXT, MEMBER_NULLABLE, FOREIGN_WORKER,                                    \
          .help = "the program that measured in place of assay's own worker; null: none")
 /* clang-format on */
 
