@@ -104,6 +104,9 @@ static void add_of_verdict(struct finding_list *list, const struct estimate_seri
     default:
         break;
     }
+    if (state->disturbed > 0 && trial->has_steady)
+        finding_add(list, FINDING_DISTURBED, number, NULL,
+                    (double[]){state->disturbed, state->disturbance});
     if (state->memory_order > 0)
         finding_add(list, FINDING_LONG_MEMORY, number, NULL, (double[]){state->memory_order});
 }
@@ -664,12 +667,23 @@ static void admit_succession(struct estimate *e, const double *logs, size_t coun
         e->verdict = ESTIMATE_UNDETERMINED;
 }
 
+/*
+ * Whether a disturbance would come again nobody knows: the value is of everything, and a grade
+ * takes for possible that it is off by what the disturbances move it, a share `moved` on a log
+ * scale.
+ */
+static void admit_disturbance(struct estimate *e, double moved, const struct estimate_interval *ret)
+{
+    if (moved > 0 && ret->has_interval)
+        e->unseen = expm1(log1p(fmax(e->unseen, ret->hi / ret->value - 1)) + moved);
+}
+
 /* Interval between trials; variance split; trials that would be enough. `logs`: trial_count. */
 static void combine_trials(struct estimate *e, const struct estimate_part *parts,
                            const struct estimate_options *options, double *logs,
                            struct estimate_interval *ret)
 {
-    double noise = 0, within = 0, remainder = 0, r, sd;
+    double noise = 0, within = 0, remainder = 0, disturbed = 0, r, sd;
     size_t i, samples = 0, with = 0, last = 0;
     uint64_t needed;
 
@@ -680,6 +694,7 @@ static void combine_trials(struct estimate *e, const struct estimate_part *parts
         noise += parts[i].log_error * parts[i].log_error;
         within += parts[i].log_squares;
         remainder += parts[i].state.remainder;
+        disturbed += parts[i].state.disturbed * log1p(parts[i].state.disturbance);
         samples += parts[i].used_count - 1;
         last = i;
         e->ess += e->trials[i].ess;
@@ -695,6 +710,7 @@ static void combine_trials(struct estimate *e, const struct estimate_part *parts
                           ret);
     e->variance.process = fmax(sd * sd - noise / r, 0);
     admit_succession(e, logs, with, options->margin, ret);
+    admit_disturbance(e, fabs(disturbed / r), ret);
     ret->lo *= exp(-remainder / r);
     ret->hi *= exp(remainder / r);
     needed = trials_needed(sd, r - 1, log1p(options->margin), options->confidence,

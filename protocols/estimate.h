@@ -27,9 +27,10 @@
  * said of servers alone has a version of its own since (SERVING_VERSION, `serving.version`).
  * 10: the clock's step divides the samples; a level that more than a tenth of the samples have is
  * no impulse; levels in any order; the tick of several trials is the least that one shows. 11: the
- * order of the trials widens, and decides whether the cell is steady.
+ * order of the trials widens, and decides whether the cell is steady. 12: a disturbance that passes
+ * is no warmup.
  */
-#define ESTIMATE_VERSION 11
+#define ESTIMATE_VERSION 12
 
 /*
  * X(constant, id, label, steady): one name of a verdict everywhere; the label differs in blanks and
@@ -141,7 +142,8 @@ struct estimate {
     double step_ns; /* of the clock, per iteration; NAN: all samples of all trials are alike; 0: not
                        known. Not stored. */
     double unseen;  /* how far the value may be off where the order of its trials matters but is not
-                       seen, as a share (succession_unseen); 0: not known. Not stored. */
+                       seen (succession_unseen), and without the disturbances within them, as a
+                       share; 0: not known. Not stored. */
     enum metric_id headline; /* what the cell is shown by */
     /* iteration_time: one trial: within it; several: between them (log scale). */
     struct metric_value metrics[METRIC_COUNT];

@@ -54,6 +54,11 @@ enum finding_severity {
     X(WARMUP_REMAINDER, "warmup_remainder", INFO, NUMBERS("share"),                         \
       "up to {share:%} of the mean may still be warmup; the interval is wider by that",            \
       "declare a longer warmup")                                                                   \
+    X(DISTURBED, "disturbed", WARNING, NUMBERS("share", "change"),                                 \
+      "{share:%} of the samples lie {change:+%} off the level before and after them: a disturbance " \
+      "that passed, and the mean is of everything",                                                \
+      "look for what ran then (`assay show` has load, clocks and temperature of each trial), and " \
+      "measure again")                                                                             \
     X(DRIFT, "drift", WARNING, NUMBERS("change"),                                           \
       "drift of {change:+%} over the window",                                                      \
       "check temperature and clocks; warm up longer or measure longer")                            \

@@ -43,7 +43,7 @@ struct view {
     double *clipped; /* count */
     double *blocks;  /* at most BLOCKS_MAX */
     double *work;    /* (1 + AUTOREGRESSION_WORK) REFINE_MAX */
-    size_t count;
+    size_t count, first;
     bool has_many_impulses;
     double quantum;      /* step of the clock at the median, as a log */
     double low_quantum;  /* the same where the lower of two levels would be */
@@ -135,32 +135,73 @@ static size_t refine(const struct view *view, size_t lo, size_t hi, size_t guess
     return at > 0 ? lo + at : guess;
 }
 
+/* Samples of level `i` of the steps that lie from `from` on. */
+static double level_samples(const struct trend *trend, size_t i, size_t offset, size_t factor,
+                            size_t from, size_t count)
+{
+    const size_t begin = i > 0 ? offset + trend->change[i - 1] * factor : 0;
+    const size_t end = i < trend->change_count ? offset + trend->change[i] * factor : count;
+
+    return end <= from ? 0 : (double)(end - (begin > from ? begin : from));
+}
+
+static bool is_last_level(const struct trend *trend, size_t i, double tolerance)
+{
+    return fabs(trend->level[i] - trend->level[trend->change_count]) <= tolerance;
+}
+
+/* What the levels from `early` on that are not the last one make of what counts. */
+static void add_disturbance(const struct view *view, const struct trend *trend, size_t early,
+                            size_t offset, size_t factor, double tolerance,
+                            struct steady_state *ret)
+{
+    const size_t from = ret->from > view->first ? ret->from : view->first;
+    double out = 0, in = 0, sum_out = 0, sum_in = 0;
+
+    for (size_t i = early; i <= trend->change_count; i++) {
+        const double samples = level_samples(trend, i, offset, factor, from, view->count);
+        const bool is_last = is_last_level(trend, i, tolerance);
+
+        *(is_last ? &in : &out) += samples;
+        *(is_last ? &sum_in : &sum_out) += samples * trend->level[i];
+    }
+    if (!(out > 0))
+        return;
+    ret->disturbed = out / (in + out);
+    ret->disturbance = expm1(sum_out / out - sum_in / in);
+}
+
+/*
+ * The last level begins where a level within the tolerance of it is first seen. What lies before is
+ * a warmup or a slowdown. Levels in between that are not it came and went: a disturbance, which
+ * counts as all the rest does.
+ */
 static void judge_steps(const struct view *view, const struct trend *trend, size_t offset,
                         size_t factor, double tolerance, struct steady_state *ret)
 {
-    size_t last = trend->change_count, i, lo, hi;
-    double reference = trend->level[last], worst = 0;
+    size_t last = trend->change_count, early = 0, lo, hi;
+    double worst = 0;
 
     ret->change_points = trend->change_count;
-    for (i = last; i > 0 && fabs(trend->level[i - 1] - reference) <= tolerance; i--)
-        ;
-    if (i == 0) {
-        ret->verdict = ESTIMATE_STEADY;
-        ret->from = 0;
-        return;
-    }
-    lo = i > 1 ? offset + trend->change[i - 2] * factor : offset;
-    hi = i < last ? offset + trend->change[i] * factor : view->count;
-    ret->from = offset + trend->change[i - 1] * factor;
-    if (factor > 1)
-        ret->from = refine(view, lo, hi, ret->from);
-    for (; i > 0; i--) {
-        double d = trend->level[i - 1] - reference;
+    while (!is_last_level(trend, early, tolerance))
+        early++;
+    ret->verdict = ESTIMATE_STEADY;
+    ret->from = 0;
+    if (early > 0) {
+        lo = early > 1 ? offset + trend->change[early - 2] * factor : offset;
+        hi = early < last ? offset + trend->change[early] * factor : view->count;
+        ret->from = offset + trend->change[early - 1] * factor;
+        if (factor > 1)
+            ret->from = refine(view, lo, hi, ret->from);
+        for (size_t i = early; i > 0; i--) {
+            const double d = trend->level[i - 1] - trend->level[last];
 
-        worst = fabs(d) > fabs(worst) ? d : worst;
+            worst = fabs(d) > fabs(worst) ? d : worst;
+        }
+        ret->change = expm1(worst);
+        ret->verdict = worst > 0 ? ESTIMATE_WARMUP : ESTIMATE_SLOWDOWN;
     }
-    ret->change = expm1(worst);
-    ret->verdict = worst > 0 ? ESTIMATE_WARMUP : ESTIMATE_SLOWDOWN;
+    add_disturbance(view, trend, early, offset, factor, tolerance, ret);
 }
 
 /* The most that an approach the data allow is above its level: its asymptote, or for a power law
@@ -417,7 +458,7 @@ static enum status judge_load_timeline(const struct view *view, size_t start, do
         ret->verdict = ESTIMATE_NON_STATIONARY;
         ret->from = view->count;
     }
-    if (estimate_verdict_is_steady(ret->verdict) && ret->from > 0)
+    if (estimate_verdict_is_steady(ret->verdict) && ret->from > 0 && !(ret->disturbed > 0))
         return test_drift(view, options, ret, err);
     return STATUS_OK;
 }
@@ -469,7 +510,7 @@ enum status steady_state_find(const int64_t *sample_ns, size_t count, size_t fir
                               struct error *err)
 {
     struct steady_state r = {.verdict = ESTIMATE_STEADY};
-    struct view view = {.count = count};
+    struct view view = {.count = count, .first = first};
     enum status status = STATUS_OK;
     struct clock_step step;
     double *memory;

@@ -16,8 +16,9 @@
  *   5. A constant whose autocorrelation does not exclude a random walk (Dickey and Fuller's
  *      coefficient test, on the blocks and on means of them), and fractionally integrated errors:
  * undetermined.
- *   6. From the end backwards, what lies within the relative tolerance of the last level is one
- *      steady state; then a drift test on what remains.
+ *   6. The steady state begins where a level within the relative tolerance of the last one is first
+ *      seen; levels in between that are not it are a disturbance, and count. Without one, then a
+ *      drift test on what remains.
  *
  * Sources: Barrett et al., "Virtual Machine Warmup Blows Hot and Cold", OOPSLA 2017 (walk back from
  * the end, no steady state when the last segment is short); Killick et al. 2012 (PELT); Romano et
@@ -47,11 +48,14 @@
 
 struct steady_state {
     enum estimate_verdict verdict; /* any but INSUFFICIENT where count >= STEADY_STATE_LEAST */
-    size_t from;           /* first steady sample; the count of samples when there is none */
-    double change;         /* relative: of the start against the end (warmup, slowdown: +0.1 is 10 %
-                              slower at the start), or over the window (drift: +0.1 grows 10 %) */
-    double remainder;      /* share of the steady part's mean that the end of an approach still may
-                              be; 0 where it is lost in the noise */
+    size_t from;      /* first steady sample; the count of samples when there is none */
+    double change;    /* relative: of the start against the end (warmup, slowdown: +0.1 is 10 %
+                         slower at the start), or over the window (drift: +0.1 grows 10 %) */
+    double remainder; /* share of the steady part's mean that the end of an approach still may
+                         be; 0 where it is lost in the noise */
+    double disturbed; /* share of the samples that count which lie at levels that came and went;
+                         their mean against that of the rest, relative: 0 without any */
+    double disturbance;
     double memory_order;   /* of integration, > 0 where long memory fits well enough to be possible:
                               no interval of a mean can be made of such a series */
     double root_distance;  /* undetermined, without memory: n (1 - sum of phi); 0: else */

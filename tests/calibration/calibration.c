@@ -72,6 +72,7 @@ static void measure(const struct settings *settings, struct table *table)
 {
     measure_engine(settings, table);
     measure_hard(settings, table);
+    measure_disturbed(settings, table);
     measure_cells(settings, table);
     measure_comparisons(settings, table);
     measure_history(settings, table);

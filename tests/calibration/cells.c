@@ -104,6 +104,7 @@ static void look_at(const struct cell *cell, uint64_t seed, uint64_t index,
 
 static void describe(const struct cell *cell, char *ret, size_t size)
 {
+    const struct generator *g = &cell->generator;
     int used = snprintf(ret, size, "%zu trial%s, sd %.3g", cell->trials,
                         cell->trials == 1 ? "" : "s", 100 * cell->spread);
 
@@ -116,7 +117,13 @@ static void describe(const struct cell *cell, char *ret, size_t size)
     if (cell->neighbours > 0)
         used += snprintf(ret + used, size - (size_t)used, ", neighbours %.3g", cell->neighbours);
     if (cell->waves > 0)
-        snprintf(ret + used, size - (size_t)used, ", %.3g waves", cell->waves);
+        used += snprintf(ret + used, size - (size_t)used, ", %.3g waves", cell->waves);
+    if (g->kind == GENERATOR_DISTURBANCE)
+        snprintf(ret + used, size - (size_t)used, ", %.3g %%, %.3g to %.3g n", 100 * g->size,
+                 g->where, g->shape);
+    if (g->kind == GENERATOR_BURSTS || g->kind == GENERATOR_RARE_BURSTS)
+        snprintf(ret + used, size - (size_t)used, ", +%.3g %% for %.3g of %s%.3g", 100 * g->size,
+                 g->shape, g->kind == GENERATOR_BURSTS ? "" : "about ", g->where);
 }
 
 struct cells cells_run(const struct settings *settings, const struct cell *cell)
@@ -187,5 +194,17 @@ void cells_add_verdict(const struct cells *x, const char *what, enum estimate_ve
         row.hits += verdict == ESTIMATE_VERDICT_COUNT
                         ? !estimate_verdict_is_steady(x->outcomes[i].verdict)
                         : x->outcomes[i].verdict == verdict;
+    table_add(table, &row);
+}
+
+void cells_add_wrong(const struct cells *x, enum metric_grade grade, double limit, const char *what,
+                     double high, struct table *table)
+{
+    struct row row = cells_row(x, what, NAN, high);
+    size_t i;
+
+    row.trials = x->series;
+    for (i = 0; i < x->series; i++)
+        row.hits += x->outcomes[i].grade <= grade && x->outcomes[i].off > limit;
     table_add(table, &row);
 }

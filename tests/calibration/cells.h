@@ -71,4 +71,8 @@ void cells_add_coverage(const struct cells *x, const char *what, enum cells_coun
 void cells_add_verdict(const struct cells *x, const char *what, enum estimate_verdict verdict,
                        double low, double high, struct table *table);
 
+/* Cells of this grade or a better one whose value is further off than `limit`. */
+void cells_add_wrong(const struct cells *x, enum metric_grade grade, double limit, const char *what,
+                     double high, struct table *table);
+
 #endif

@@ -104,9 +104,15 @@ void experiment_describe(const struct generator *g, char *ret, size_t size)
     case GENERATOR_HEAVY_TAILS:
         snprintf(ret + used, size - used, ", t with 3");
         break;
+    case GENERATOR_DISTURBANCE:
     case GENERATOR_RAMP:
         snprintf(ret + used, size - used, ", %.3g %%, %.3g to %.3g n", 100 * g->size, g->where,
                  g->shape);
+        break;
+    case GENERATOR_BURSTS:
+    case GENERATOR_RARE_BURSTS:
+        snprintf(ret + used, size - used, ", +%.3g %% for %.3g of %s%.3g", 100 * g->size, g->shape,
+                 g->kind == GENERATOR_RARE_BURSTS ? "about " : "", g->where);
         break;
     case GENERATOR_POWER_LAW:
         snprintf(ret + used, size - used, ", %.3g %%, (1 + t / %.3g n)^-%.3g", 100 * g->size,

@@ -90,6 +90,13 @@ static struct truth truth_of(const struct generator *g)
     case GENERATOR_LONG_MEMORY:
         truth.verdict = ESTIMATE_UNDETERMINED;
         break;
+    case GENERATOR_DISTURBANCE:
+        truth.mean_ns *= 1 + g->size * (g->shape - g->where);
+        break;
+    case GENERATOR_BURSTS:
+    case GENERATOR_RARE_BURSTS:
+        truth.mean_ns *= 1 + g->size * g->shape / g->where;
+        break;
     case GENERATOR_STATIONARY:
     case GENERATOR_LOGNORMAL:
     case GENERATOR_PERIODIC:
@@ -133,6 +140,25 @@ static double load_timeline(const struct generator *g, double t)
     return at < g->where ? 1 : at < g->shape ? (g->shape - at) / (g->shape - g->where) : 0;
 }
 
+/* Samples left of a burst of GENERATOR_BURSTS and RARE_BURSTS. */
+static double burst_start(const struct generator *g, struct random *random)
+{
+    const double at = g->where * random_next_unit(random);
+
+    return at < g->shape ? ceil(g->shape - at) : ceil(g->shape - at) - 1;
+}
+
+/* Moves on by a sample; `left` > 0: it is in a burst, which it is for as many samples. */
+static void burst_next(const struct generator *g, struct random *random, double *left)
+{
+    const bool rare = g->kind == GENERATOR_RARE_BURSTS;
+
+    *left -= rare && *left <= 0 ? 0 : 1;
+    if (rare ? *left <= 0 && random_next_unit(random) < 1 / (g->where - g->shape)
+             : *left <= g->shape - g->where)
+        *left = g->shape;
+}
+
 /* Pareto of mean 0 and variance 1, by inversion. */
 static double pareto(struct random *random, double a)
 {
@@ -173,7 +199,7 @@ struct truth generator_make(const struct generator *g, uint64_t seed, uint64_t i
     struct random random;
     struct noise noise;
     double n = (double)g->count, quantum = g->quantum_ns > 0 ? g->quantum_ns : 1, phase = 0;
-    double *memory = NULL, walk = 0;
+    double *memory = NULL, walk = 0, burst = 0;
     bool high = false;
     size_t i;
 
@@ -183,6 +209,8 @@ struct truth generator_make(const struct generator *g, uint64_t seed, uint64_t i
         high = random_next_unit(&random) < 0.5;
     if (g->kind == GENERATOR_PERIODIC)
         phase = 2 * M_PI * random_next_unit(&random);
+    if (g->kind == GENERATOR_BURSTS || g->kind == GENERATOR_RARE_BURSTS)
+        burst = burst_start(g, &random);
     if (g->kind == GENERATOR_CLOCK)
         truth.mean_ns = NAN;
     if (g->kind == GENERATOR_LONG_MEMORY) {
@@ -211,6 +239,14 @@ struct truth generator_make(const struct generator *g, uint64_t seed, uint64_t i
             break;
         case GENERATOR_LATE_SHIFT:
             x += i >= truth.steady_from ? g->size : 0;
+            break;
+        case GENERATOR_DISTURBANCE:
+            x += t >= floor(g->where * n) && t < floor(g->shape * n) ? g->size : 0;
+            break;
+        case GENERATOR_BURSTS:
+        case GENERATOR_RARE_BURSTS:
+            x += burst > 0 ? g->size : 0;
+            burst_next(g, &random, &burst);
             break;
         case GENERATOR_DRIFT:
             x += g->size * t / n;
@@ -280,6 +316,13 @@ double generator_window_mean(const struct generator *g)
             break;
         case GENERATOR_TWO_STATE:
             sum += 0.5 * g->size;
+            break;
+        case GENERATOR_DISTURBANCE:
+            sum += t >= floor(g->where * n) && t < floor(g->shape * n) ? g->size : 0;
+            break;
+        case GENERATOR_BURSTS:
+        case GENERATOR_RARE_BURSTS:
+            sum += g->size * g->shape / g->where;
             break;
         case GENERATOR_RAMP:
         case GENERATOR_POWER_LAW:

@@ -31,8 +31,11 @@ enum generator_kind {
     GENERATOR_LONG_MEMORY, /* fractionally integrated noise of order `shape` < 0.5, of sd `sd` */
     GENERATOR_CLOCK,       /* time is work over a clock that wanders in 15 MHz steps about 1.5 GHz,
                             with the noise's sd in frequency, plus white noise of sd / 4 */
-    GENERATOR_LEVELS /* independent: with the chance `where` at a second level, `size` slower plus
-                        up to `shape` more, the noise in proportion */
+    GENERATOR_LEVELS, /* independent: with the chance `where` at a second level, `size` slower plus
+                         up to `shape` more, the noise in proportion */
+    GENERATOR_DISTURBANCE, /* `size` slower from `where` n to `shape` n, and never else */
+    GENERATOR_BURSTS,      /* `size` slower for `shape` samples of every `where`, at any phase */
+    GENERATOR_RARE_BURSTS  /* as long and as often on average, after gaps without memory */
 };
 
 struct generator {
@@ -49,7 +52,8 @@ struct generator {
 /* The truth about a series. */
 struct truth {
     enum estimate_verdict verdict;
-    double mean_ns;     /* of the steady part, over the process that made it; NAN without one */
+    double mean_ns;     /* of the steady part, over the process that made it; NAN without one; of a
+                           disturbance and of bursts that of everything */
     size_t steady_from; /* where the last change lies; 0 without one */
 };
 

@@ -22,6 +22,9 @@ void measure_engine(const struct settings *settings, struct table *table);
 /* Ramps, slow warmups, random walks, long memory, oscillations, heavy tails. */
 void measure_hard(const struct settings *settings, struct table *table);
 
+/* Disturbances that pass, and bursts: the verdict, the interval, the grade. */
+void measure_disturbed(const struct settings *settings, struct table *table);
+
 /* Intervals between trials, their coverage by grade, marked values, the verdict of cells. */
 void measure_cells(const struct settings *settings, struct table *table);
 

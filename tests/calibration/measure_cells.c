@@ -234,19 +234,6 @@ static void add_grades(const struct cells *x, const char *const whats[], double 
     }
 }
 
-/* Cells graded so or better whose value is further from the level than the grade says. */
-static void add_wrong(const struct cells *x, enum metric_grade grade, double limit,
-                      const char *what, double high, struct table *table)
-{
-    struct row row = cells_row(x, what, NAN, high);
-    size_t i;
-
-    row.trials = x->series;
-    for (i = 0; i < x->series; i++)
-        row.hits += x->outcomes[i].grade <= grade && x->outcomes[i].off > limit;
-    table_add(table, &row);
-}
-
 /*
  * Grading by the width of an interval selects: where all cells have the same spread, those whose
  * trials happen to agree have the better grade and the worse coverage. Over spreads of every size
@@ -289,8 +276,8 @@ static void measure_grades(const struct settings *settings, struct table *table)
 
             x = cells_run(settings, &cell);
             add_grades(&x, same, NAN, table);
-            add_wrong(&x, METRIC_GRADE_A, 0.01, "grade A, and more than 1 % off the level", WRONG,
-                      table);
+            cells_add_wrong(&x, METRIC_GRADE_A, 0.01, "grade A, and more than 1 % off the level",
+                            WRONG, table);
             free(x.outcomes);
         }
     }
@@ -300,7 +287,7 @@ static void measure_grades(const struct settings *settings, struct table *table)
                 struct cell cell = {steady, trials[t], limits[g].limit * times[s], 0, 0};
 
                 x = cells_run(settings, &cell);
-                add_wrong(&x, limits[g].grade, limits[g].limit, limits[g].what, WRONG, table);
+                cells_add_wrong(&x, limits[g].grade, limits[g].limit, limits[g].what, WRONG, table);
                 free(x.outcomes);
             }
         }
@@ -350,9 +337,9 @@ static void measure_campaigns(const struct settings *settings, struct table *tab
                          plain ? 0.06 : NAN, table);
                 cells_add_coverage(&x, "the order of trials: interval covers the level", CELLS_ALL,
                                    plain ? COVERS : NAN, table);
-                add_wrong(&x, METRIC_GRADE_A, 0.01,
-                          "the order of trials: grade A, and more than 1 % off",
-                          plain || s < (ways[w].waves > 0 ? 1 : 2) ? WRONG : NAN, table);
+                cells_add_wrong(&x, METRIC_GRADE_A, 0.01,
+                                "the order of trials: grade A, and more than 1 % off",
+                                plain || s < (ways[w].waves > 0 ? 1 : 2) ? WRONG : NAN, table);
                 free(x.outcomes);
             }
 }

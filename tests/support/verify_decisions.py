@@ -10,7 +10,7 @@ import verify_body
 import verify_figures
 from verify_figures import UNKNOWN, alike, close, each, hour, number, range_of
 
-VERSIONS = (17, 18, 19, 20, 21)  # of comparisons: the rules of this text
+VERSIONS = (17, 18, 19, 20, 21, 22)  # of comparisons: the rules of this text
 STEADY = ("steady", "after_warmup", "after_slowdown", "serving")
 PREFIXES = {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18, "m": 1e-3, "u": 1e-6, "µ": 1e-6, "n": 1e-9,
             "p": 1e-12}

@@ -139,6 +139,33 @@ TEST(a_small_trend_of_trials_is_admitted)
     estimate_destroy(e);
 }
 
+/*
+ * Slower by 5 % from a fifth to two thirds of every window: the value is of everything. It is 2.4 %
+ * off the level without it, so it gets no A however well the trials agree.
+ */
+TEST(a_disturbance_counts_and_costs_the_best_grade)
+{
+    int64_t x[5][N];
+    struct estimate_series trials[5];
+    struct estimate *e;
+
+    for (size_t k = 0; k < 5; k++) {
+        fill(x[k], N, 1e6, 0.01, 40 + k);
+        for (size_t i = N / 5; i < 2 * N / 3; i++)
+            x[k][i] += 50000;
+        trials[k] = (struct estimate_series){x[k], N, 0, 0};
+    }
+    e = estimate(trials, 5);
+    assert_int_equal(e->verdict, ESTIMATE_STEADY);
+    assert_true(fabs(mean_of(e)->value / 1e6 - 1 - 0.05 * (2.0 / 3 - 0.2)) < 1e-3);
+    assert_true(metric_half_width(mean_of(e)) < 0.01);
+    assert_int_equal(mean_of(e)->grade, METRIC_GRADE_B);
+    assert_true(fabs(found(e, FINDING_DISTURBED)->numbers[0] - 2.0 / 3 + 0.2) < 0.01);
+    assert_true(fabs(found(e, FINDING_DISTURBED)->numbers[1] - 0.05) < 0.005);
+    assert_null(found(e, FINDING_LATE_WARMUP));
+    estimate_destroy(e);
+}
+
 static void add_ramp(int64_t *x)
 {
     for (size_t i = 0; i < N; i++)

@@ -248,12 +248,36 @@ TEST(within_the_tolerance_is_the_same_level)
     assert_int_equal(s.from, 0);
 }
 
-TEST(steady_state_begins_after_the_last_disturbance)
+static double warm_then_bump(double t)
+{
+    return t < 0.1 ? 1.3 : t > 0.5 && t < 0.9 ? 1.05 : 1;
+}
+
+/* The level before is that after, so what lies between is no warmup, and everything counts. */
+TEST(a_disturbance_that_passes_is_no_warmup)
 {
     struct steady_state s = judge_trend(bump, 0);
 
+    assert_int_equal(s.verdict, ESTIMATE_STEADY);
+    assert_int_equal(s.from, 0);
+    assert_true(fabs(s.disturbed - 0.1) < 0.01 && fabs(s.disturbance - 0.08) < 0.01);
+    s = judge_trend(warm_then_bump, 0);
     assert_int_equal(s.verdict, ESTIMATE_WARMUP);
-    assert_in_range(s.from, 2 * N / 5 - 2, 2 * N / 5 + 2);
+    assert_in_range(s.from, N / 10 - 2, N / 10 + 2);
+    assert_true(fabs(s.change - 0.3) < 0.01);
+    assert_true(fabs(s.disturbed - 0.4 / 0.9) < 0.01 && fabs(s.disturbance - 0.05) < 0.01);
+    assert_true(judge_trend(flat, 0).disturbed == 0 && judge_trend(warm, 0).disturbed == 0);
+}
+
+/* One that is over before the declared warmup is, or that the last of it lies in. */
+TEST(what_of_a_disturbance_counts)
+{
+    struct steady_state s = judge_trend(bump, N / 2);
+
+    assert_int_equal(s.from, N / 2);
+    assert_true(s.disturbed == 0);
+    s = judge_trend(bump, (size_t)(0.35 * N));
+    assert_true(fabs(s.disturbed - 0.05 / 0.65) < 0.01);
 }
 
 TEST(declared_warmup_is_a_lower_bound)
