@@ -280,6 +280,8 @@ struct percentile {
     double q;
     struct estimate_interval interval;
     uint64_t needed; /* without a value: samples that it takes, of each trial */
+    bool has_gap;
+    double gap[2]; /* its ends, ns, where the samples of several trials have one there */
 };
 
 /* Of a trial's samples, as they came and sorted; `work` holds as many numbers. */
@@ -321,29 +323,142 @@ static enum status find_within(const int64_t *used, const int64_t *sorted, size_
 /* ---- percentiles between trials ---- */
 
 /*
+ * Standard deviations of a trial's own rank about a percentile that a gap is looked for within, and
+ * how many times wider than all that lies on one side of it a gap is.
+ */
+#define GAP_REACH 2.0
+#define GAP_TIMES 2.0
+/* Of the half-width, that a gap is wider than: what is narrower is lost in it. */
+#define GAP_LEAST 0.25
+
+/* Ranks of a trial's sorted samples within GAP_REACH about the percentile. */
+static void ranks_about(size_t count, double q, double share, size_t *ret_from, size_t *ret_to)
+{
+    const double n = (double)count, reach = GAP_REACH * sqrt(q * (1 - q) / (n * share));
+
+    *ret_from = (size_t)fmax(floor(n * (q - reach)), 0);
+    *ret_to = (size_t)fmin(ceil(n * (q + reach)), n - 1);
+}
+
+/* Several trials whose percentiles are found: their sorted samples. */
+struct trials {
+    const struct estimate_part *parts;
+    size_t count;
+    const int64_t *const *sorted; /* NULL: a trial without samples */
+    double share;                 /* of the samples that independent ones would be */
+    double tick;                  /* of the clock; NAN: unknown */
+    double *near;                 /* as many as `near_most` */
+};
+
+/* The most samples that find_gap keeps of all trials. */
+static size_t near_most(const struct trials *trials)
+{
+    size_t sum = 0;
+
+    if (!(trials->share > 0))
+        return 0;
+
+    for (size_t i = 0; i < trials->count; i++) {
+        const double n = (double)trials->parts[i].used_count;
+
+        sum += n > 0 ? (size_t)fmin(2 * GAP_REACH * sqrt(0.25 * n / trials->share) + 3, n) : 0;
+    }
+    return sum;
+}
+
+/*
+ * Whether the samples of all trials, each over its median, have a gap about the percentile: one
+ * that is GAP_TIMES as wide as all that lies on one of its sides, no step of the clock, and not
+ * lost in the interval between trials, whose half-width is `half` on a log scale. On which side of
+ * it a trial's percentile falls is chance then, and an average of them lies where no sample does.
+ * `ret`: the ends of the gap, ns.
+ */
+static bool find_gap(const struct trials *trials, double q, double half, double ret[2])
+{
+    double *near = trials->near, level = 0, widest = 0, wide;
+    size_t count = 0, with = 0, at = 0, from, to;
+
+    for (size_t i = 0; i < trials->count; i++) {
+        const size_t n = trials->parts[i].used_count;
+        double middle;
+
+        if (n == 0)
+            continue;
+        middle = log(order_quantile(trials->sorted[i], n, 0.5));
+        level += middle;
+        with++;
+        ranks_about(n, q, trials->share, &from, &to);
+        for (size_t k = from; k <= to; k++)
+            near[count++] = log((double)trials->sorted[i][k]) - middle;
+    }
+    order_sort_real(near, count);
+    for (size_t k = 1; k < count; k++)
+        if (near[k] - near[k - 1] > widest) {
+            widest = near[k] - near[k - 1];
+            at = k;
+        }
+    level /= (double)with;
+    wide = widest / GAP_TIMES;
+    if (!(widest > fmax(log1p(2 * trials->tick / exp(level)), GAP_LEAST * half)) ||
+        !((at >= with && wide > near[at - 1] - near[0]) ||
+          (count - at >= with && wide > near[count - 1] - near[at])))
+        return false;
+    ret[0] = exp(level + near[at - 1]);
+    ret[1] = exp(level + near[at]);
+    return true;
+}
+
+/*
+ * At a gap: the middle one of the percentiles that the trials observed, and an interval that
+ * reaches over the ranks of each trial, too. `values`: as many as there are trials.
+ */
+static void span_gap(const struct trials *trials, double q, double confidence, double *values,
+                     struct estimate_interval *ret)
+{
+    const double half = 0.5 * trials->tick;
+    size_t with = 0, lo, hi;
+
+    for (size_t i = 0; i < trials->count; i++) {
+        const size_t n = trials->parts[i].used_count;
+        const int64_t *x = trials->sorted[i];
+
+        if (n == 0)
+            continue;
+        order_ranks(n, (double)n * trials->share, q, confidence, &lo, &hi);
+        ret->lo = fmin(ret->lo, (double)x[lo] - half);
+        ret->hi = fmax(ret->hi, (double)x[hi] + half);
+        values[with++] = (double)x[order_quantile_index(n, q)];
+    }
+    ret->value = order_select(values, with, (with - 1) / 2);
+}
+
+/*
  * The geometric mean of the trials' own percentiles, with t on their logs. An average does not lose
  * a bias that all trials have, so each is the median-unbiased estimate (type 8 of Hyndman and Fan,
  * The American Statistician 50 (1996)), and is offered only where each trial is worth enough
  * independent samples: `share` of them, by the autocorrelation of all trials. Whether the trials
  * agree plays no part: an interval that depended on it would be given for those cells whose trials
- * happen to, and cover too seldom.
+ * happen to, and cover too seldom. At a gap of the samples it is an observed one.
  */
-static void find_between(const struct estimate_part *parts, size_t trial_count,
-                         const int64_t *const *sorted, double share, double confidence, double tick,
-                         double *logs, struct percentile *ret)
+static void find_between(const struct trials *trials, double confidence, double *logs,
+                         struct percentile *ret)
 {
     size_t with = 0;
 
-    ret->needed = (uint64_t)ceil((double)order_needed(ret->q) / share);
-    for (size_t i = 0; i < trial_count; i++) {
-        const size_t n = parts[i].used_count;
+    ret->needed = (uint64_t)ceil((double)order_needed(ret->q) / trials->share);
+    for (size_t i = 0; i < trials->count; i++) {
+        const size_t n = trials->parts[i].used_count;
 
         if (n > 0 && n < ret->needed)
             return;
         if (n > 0)
-            logs[with++] = log(order_quantile(sorted[i], n, ret->q));
+            logs[with++] = log(order_quantile(trials->sorted[i], n, ret->q));
     }
-    estimate_between(logs, with, confidence, tick, &ret->interval);
+    estimate_between(logs, with, confidence, trials->tick, &ret->interval);
+    ret->has_gap = ret->interval.has_interval &&
+                   find_gap(trials, ret->q, log(ret->interval.hi / ret->interval.value), ret->gap);
+    if (ret->has_gap)
+        span_gap(trials, ret->q, confidence, logs, &ret->interval);
 }
 
 /*
@@ -361,6 +476,28 @@ static bool estimate_has_one_distribution(const struct estimate *e,
            !(s->memory_order > 0);
 }
 
+/* Sorts the samples of each trial into `memory`; returns how many trials have some, and the last.
+ */
+static size_t sort_trials(const struct estimate_part *parts, size_t count, int64_t *memory,
+                          const int64_t **sorted, size_t *ret_last)
+{
+    size_t with = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const size_t n = parts[i].used_count;
+
+        if (n == 0)
+            continue;
+        memcpy(memory, parts[i].used, n * sizeof(*memory));
+        order_sort(memory, n);
+        sorted[i] = memory;
+        memory += n;
+        *ret_last = i;
+        with++;
+    }
+    return with;
+}
+
 /*
  * Percentiles into the metrics: of one trial by order statistics, of several by the trials' own
  * percentiles. NO_MEMORY.
@@ -369,9 +506,10 @@ static enum status estimate_find_percentiles(const struct estimate_part *parts,
                                              const struct estimate_options *options,
                                              struct estimate *e, struct error *err)
 {
-    size_t total = 0, most = e->trial_count, at = 0, with = 0, only = 0, i;
+    struct trials trials = {
+        .parts = parts, .count = e->trial_count, .tick = estimate_tick(parts, e->trial_count)};
+    size_t total = 0, most = e->trial_count, with, only = 0, i;
     enum status status = STATUS_OK;
-    const double tick = estimate_tick(parts, e->trial_count);
     const int64_t **sorted;
     int64_t *memory;
     double *work;
@@ -380,38 +518,30 @@ static enum status estimate_find_percentiles(const struct estimate_part *parts,
         total += parts[i].used_count;
         most = parts[i].used_count > most ? parts[i].used_count : most;
     }
+    trials.share = e->ess / (double)total;
     memory = malloc((total + 1) * sizeof(*memory));
-    sorted = calloc(e->trial_count, sizeof(*sorted));
+    trials.sorted = sorted = calloc(e->trial_count, sizeof(*sorted));
     work = malloc((most + 1) * sizeof(*work));
-    if (!memory || !sorted || !work) {
+    trials.near = malloc((near_most(&trials) + 1) * sizeof(*trials.near));
+    if (!memory || !sorted || !work || !trials.near) {
         status = error_no_memory(err);
         goto out;
     }
-    for (i = 0; i < e->trial_count; i++) {
-        const size_t n = parts[i].used_count;
-
-        if (n == 0)
-            continue;
-        memcpy(memory + at, parts[i].used, n * sizeof(*memory));
-        order_sort(memory + at, n);
-        sorted[i] = memory + at;
-        at += n;
-        only = i;
-        with++;
-    }
+    with = sort_trials(parts, e->trial_count, memory, sorted, &only);
     for (i = 0; i < options->percentile_count && !status; i++) {
         struct percentile found = {.q = options->percentiles[i]};
         enum metric_id id = metric_of_quantile(found.q);
 
         if (with == 1) {
             status = find_within(parts[only].used, sorted[only], parts[only].used_count,
-                                 options->confidence, tick, work, &found, err);
+                                 options->confidence, trials.tick, work, &found, err);
             found.interval.has_interval =
                 found.interval.has_interval && estimate_has_one_distribution(e, &parts[only]);
         } else if (with > 1) {
-            find_between(parts, e->trial_count, sorted, e->ess / (double)total, options->confidence,
-                         tick, work, &found);
+            find_between(&trials, options->confidence, work, &found);
         }
+        if (found.has_gap)
+            finding_add(&e->findings, FINDING_PERCENTILE_GAP, 0, metrics[id].label, found.gap);
         estimate_set_metric(e, id, &found.interval, NULL, false);
         e->metrics[id].needed = found.interval.has_value ? 0 : found.needed;
     }
@@ -419,6 +549,7 @@ out:
     free(memory);
     free(sorted);
     free(work);
+    free(trials.near);
     return status;
 }
 

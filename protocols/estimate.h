@@ -28,7 +28,7 @@
  * 10: the clock's step divides the samples; a level that more than a tenth of the samples have is
  * no impulse; levels in any order; the tick of several trials is the least that one shows. 11: the
  * order of the trials widens, and decides whether the cell is steady. 12: a disturbance that passes
- * is no warmup.
+ * is no warmup; percentiles at gaps.
  */
 #define ESTIMATE_VERSION 12
 

@@ -151,6 +151,10 @@ enum finding_severity {
     X(PERCENTILE_ALIKE, "percentile_alike", INFO, NUMBERS(NULL),                                   \
       "{subject} has no interval: the values that it rests on are alike to the last digit",        \
       "time blocks of more iterations, or run more trials")                                        \
+    X(PERCENTILE_GAP, "percentile_at_gap", INFO, NUMBERS("low_ns", "high_ns"),                     \
+      "{subject} lies at a gap of the samples, from {low_ns:ns} to {high_ns:ns}, and on which side " \
+      "is chance: it is an observed value, and the interval reaches over both sides",              \
+      "report another percentile as well, and look for what takes the longer ones")                \
     /* of the cell or a trial, by readings; without the path, as estimates cannot be withheld */   \
     X(FOREIGN_WORKER, "foreign_worker", CRITICAL, NUMBERS(NULL),                                   \
       "measured by another program than assay's own worker, and assay did not compare its "        \

@@ -183,18 +183,37 @@ static double binomial_rank(double n, double p, double tail)
     return lo;
 }
 
+/* Ranks from both ends; below 0 where none reaches. */
+static void ranks_beyond(double effective, double q, double confidence, double *ret_below,
+                         double *ret_above)
+{
+    const double tail = 0.5 * (1 - confidence);
+
+    *ret_below = binomial_rank(effective, q, tail);
+    *ret_above = binomial_rank(effective, 1 - q, tail);
+}
+
 bool order_interval(size_t count, double effective, double q, double confidence, size_t *ret_lo,
                     size_t *ret_hi)
 {
-    double tail = 0.5 * (1 - confidence), stretch = (double)count / effective;
-    double below = binomial_rank(effective, q, tail);
-    double above = binomial_rank(effective, 1 - q, tail);
+    double below, above;
 
+    ranks_beyond(effective, q, confidence, &below, &above);
     if (below < 0 || above < 0)
         return false;
-    *ret_lo = (size_t)(below * stretch + 1e-6);
-    *ret_hi = count - 1 - (size_t)(above * stretch + 1e-6);
+    order_ranks(count, effective, q, confidence, ret_lo, ret_hi);
     return *ret_lo <= *ret_hi;
+}
+
+void order_ranks(size_t count, double effective, double q, double confidence, size_t *ret_lo,
+                 size_t *ret_hi)
+{
+    const double stretch = (double)count / effective;
+    double below, above;
+
+    ranks_beyond(effective, q, confidence, &below, &above);
+    *ret_lo = below < 0 ? 0 : (size_t)(below * stretch + 1e-6);
+    *ret_hi = count - 1 - (above < 0 ? 0 : (size_t)(above * stretch + 1e-6));
 }
 
 void order_normal_scores(const double *x, size_t count, double *ret)

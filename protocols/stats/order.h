@@ -44,6 +44,13 @@ bool order_interval(size_t count, double effective, double q, double confidence,
                     size_t *ret_hi);
 
 /*
+ * The same ranks, of a side that none reaches far enough on the first or the last: of several
+ * series together, one whose ends do not bound the quantile alone may still be one of many.
+ */
+void order_ranks(size_t count, double effective, double q, double confidence, size_t *ret_lo,
+                 size_t *ret_hi);
+
+/*
  * The normal scores (van der Waerden) of `count` values, the same order without the tails: the
  * normal quantile of rank / (count + 1); equal values share their mean rank.
  */

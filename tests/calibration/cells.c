@@ -118,6 +118,8 @@ static void describe(const struct cell *cell, char *ret, size_t size)
         used += snprintf(ret + used, size - (size_t)used, ", neighbours %.3g", cell->neighbours);
     if (cell->waves > 0)
         used += snprintf(ret + used, size - (size_t)used, ", %.3g waves", cell->waves);
+    if (g->spikes > 0)
+        used += snprintf(ret + used, size - (size_t)used, ", %.3g %% spikes", 100 * g->spikes);
     if (g->kind == GENERATOR_DISTURBANCE)
         snprintf(ret + used, size - (size_t)used, ", %.3g %%, %.3g to %.3g n", 100 * g->size,
                  g->where, g->shape);

@@ -347,11 +347,43 @@ double generator_mean_sd(size_t count, double phi)
     return sqrt(sum / n);
 }
 
+/* The share of samples at most x, relative to the level, of a normal generator with spikes. */
+static double share_below(const struct generator *g, double x)
+{
+    const size_t parts = 64;
+    double sum = 0;
+
+    for (size_t i = 0; i < parts; i++) {
+        const double z = normal_quantile(((double)i + 0.5) / (double)parts);
+        const double times = x / (1 + g->sd * z);
+
+        sum += fmin(fmax((times - SPIKE_LEAST) / (SPIKE_MOST - SPIKE_LEAST), 0), 1);
+    }
+    return (1 - g->spikes) * normal_cdf((x - 1) / g->sd) + g->spikes * sum / (double)parts;
+}
+
+static double quantile_with_spikes(const struct generator *g, double q)
+{
+    double low = 0, high = 2 * SPIKE_MOST;
+
+    for (int i = 0; i < 100; i++) {
+        const double middle = 0.5 * (low + high);
+
+        if (share_below(g, middle) < q)
+            low = middle;
+        else
+            high = middle;
+    }
+    return GENERATOR_LEVEL_NS * high;
+}
+
 double generator_quantile(const struct generator *g, double q)
 {
-    double z = g->sd * normal_quantile(q), quantum = g->quantum_ns;
-    double x = GENERATOR_LEVEL_NS *
-               (g->kind == GENERATOR_LOGNORMAL ? exp(z - 0.5 * g->sd * g->sd) : 1 + z);
+    double z = g->sd * normal_quantile(q), quantum = g->quantum_ns, x;
 
+    if (g->spikes > 0)
+        return quantile_with_spikes(g, q);
+    x = GENERATOR_LEVEL_NS *
+        (g->kind == GENERATOR_LOGNORMAL ? exp(z - 0.5 * g->sd * g->sd) : 1 + z);
     return quantum > 0 ? quantum * floor(x / quantum + 0.5) : x;
 }

@@ -68,12 +68,15 @@ static void measure_percentiles(const struct settings *settings, struct table *t
     static const struct {
         enum generator_kind kind;
         size_t count;
-        double sd, phi;
-    } windows[] = {{GENERATOR_STATIONARY, 40, 0.01, 0},
-                   {GENERATOR_STATIONARY, 300, 0.01, 0},
-                   {GENERATOR_STATIONARY, 300, 0.01, 0.9},
-                   {GENERATOR_LOGNORMAL, 300, 0.3, 0},
-                   {GENERATOR_LOGNORMAL, 1000, 0.3, 0.5}};
+        double sd, phi, spikes;
+    } windows[] = {
+        {GENERATOR_STATIONARY, 40, 0.01, 0, 0},       {GENERATOR_STATIONARY, 300, 0.01, 0, 0},
+        {GENERATOR_STATIONARY, 300, 0.01, 0.9, 0},    {GENERATOR_LOGNORMAL, 300, 0.3, 0, 0},
+        {GENERATOR_LOGNORMAL, 1000, 0.3, 0.5, 0},     {GENERATOR_STATIONARY, 400, 0.01, 0, 0.008},
+        {GENERATOR_STATIONARY, 1000, 0.01, 0, 0.008}, {GENERATOR_STATIONARY, 400, 0.01, 0, 0.01},
+        {GENERATOR_STATIONARY, 1000, 0.01, 0, 0.012}, {GENERATOR_STATIONARY, 400, 0.01, 0, 0.02},
+        {GENERATOR_STATIONARY, 400, 0.01, 0.5, 0.1},
+    };
 
     for (size_t w = 0; w < sizeof(windows) / sizeof(windows[0]); w++) {
         for (size_t t = 0; t < 3; t++) {
@@ -81,12 +84,16 @@ static void measure_percentiles(const struct settings *settings, struct table *t
                 struct cell cell = {.generator = {.kind = windows[w].kind,
                                                   .count = windows[w].count,
                                                   .sd = windows[w].sd,
-                                                  .phi = windows[w].phi},
+                                                  .phi = windows[w].phi,
+                                                  .spikes = windows[w].spikes},
                                     .trials = trials[t],
                                     .spread = spreads[s],
                                     .percentiles = true};
-                struct cells x = cells_run(settings, &cell);
+                struct cells x;
 
+                if (windows[w].spikes > 0 && s != 1)
+                    continue;
+                x = cells_run(settings, &cell);
                 for (size_t p = 0; p < CELL_PERCENTILES; p++) {
                     struct row row =
                         cells_row(&x, "percentile interval between trials covers", COVERS, NAN);

@@ -398,6 +398,38 @@ TEST(percentiles_between_trials)
     estimate_destroy(e);
 }
 
+/*
+ * Of ten trials each has five to eleven of 800 samples that take twice as long, so that p99 lies on
+ * either side: it is an observed value, and the interval has both sides. The median has no gap.
+ */
+TEST(a_percentile_at_a_gap)
+{
+    static int64_t x[10][N];
+    struct estimate_series series[10];
+    const struct finding *gap;
+    struct estimate *e;
+    bool observed = false;
+
+    for (size_t i = 0; i < 10; i++) {
+        fill(x[i], N, 1e6, 0.01, 70 + i);
+        for (size_t k = 0; k < 5 + 2 * (i % 4); k++)
+            x[i][(k * 7919 + i) % N] = 2000000;
+        series[i] = (struct estimate_series){x[i], N, 0, 0};
+    }
+    e = estimate(series, 10);
+    gap = found(e, FINDING_PERCENTILE_GAP);
+    for (size_t i = 0; i < 10; i++)
+        for (size_t k = 0; k < N; k++)
+            observed |= (double)x[i][k] == e->metrics[METRIC_P99].value;
+    assert_true(observed);
+    assert_true(e->metrics[METRIC_P99].lo < 1.05e6 && e->metrics[METRIC_P99].hi >= 2e6);
+    assert_string_equal(gap->subject, "p99");
+    assert_true(gap->numbers[0] > 1.01e6 && gap->numbers[0] < 1.06e6);
+    assert_true(fabs(gap->numbers[1] / 2e6 - 1) < 0.01);
+    assert_true(metric_half_width(&e->metrics[METRIC_P50]) < 0.002);
+    estimate_destroy(e);
+}
+
 /* Trials equal to the last digit: t would divide 0 by 0, and five of them prove nothing at 95 %. */
 TEST(equal_trials)
 {

@@ -51,6 +51,22 @@ TEST(binomial_ranks)
     assert_int_equal(hi, 367);
 }
 
+/* A side that nothing reaches is bounded by the end, the other as always. */
+TEST(ranks_of_one_side)
+{
+    size_t lo, hi, lo_two, hi_two;
+
+    order_ranks(367, 367, 0.99, 0.95, &lo, &hi);
+    assert_int_equal(hi, 366);
+    assert_in_range(lo, 355, 360);
+    order_ranks(5, 5, 0.5, 0.95, &lo, &hi);
+    assert_int_equal(lo, 0);
+    assert_int_equal(hi, 4);
+    order_ranks(1000, 500, 0.9, 0.95, &lo, &hi);
+    assert_true(order_interval(1000, 500, 0.9, 0.95, &lo_two, &hi_two));
+    assert_true(lo == lo_two && hi == hi_two);
+}
+
 TEST(fewer_effective_samples_widen)
 {
     size_t lo, hi, lo_all, hi_all;
