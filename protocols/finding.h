@@ -95,11 +95,12 @@ enum finding_severity {
       "{order:g}): no interval within the trial",                                                  \
       "run more trials: the interval between trials does not assume that it dies out")             \
     X(CONSTANT_SAMPLES, "constant_samples", WARNING, NUMBERS("samples", "value_ns"),        \
-      "all {samples:n} samples are {value_ns:ns}: the timer is too coarse, or they were not "      \
-      "measured one by one",                                                                       \
+      "all {samples:n} samples are {value_ns:ns}: what is seen is the resolution of the clock or " \
+      "of the file, and not the time, or they were not measured one by one",                       \
       "time blocks of more iterations")                                                            \
     X(COARSE_TIMER, "coarse_timer", WARNING, NUMBERS("step_ns", "share"),                   \
-      "timer resolution {step_ns:ns}, {share:%} of a sample",                                      \
+      "what is seen is the resolution of the clock or of the file: {step_ns:ns}, {share:%} of a "  \
+      "sample",                                                                                    \
       "time blocks of more iterations")                                                            \
     X(OUTLIERS, "outliers", INFO, NUMBERS("outliers", "samples"),                           \
       "{outliers:n} outliers in {samples:n} samples (kept)",                                       \
