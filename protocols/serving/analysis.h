@@ -20,8 +20,10 @@
  * 3: a time per token of output that came at once, or in pieces of several tokens, is unknown or
  * between two, and a limit on it undecided; findings on answers of other lengths than asked for,
  * and from what the client of an endpoint counted; the capacity of an endpoint is the declared one.
+ * 4: the process of arrivals is tested by the schedule where the lag is within its limit, and with
+ * the places of gaps within a ns drawn.
  */
-#define SERVING_VERSION 3
+#define SERVING_VERSION 4
 #define SERVING_TRIALS_MAX 1024
 
 /* X(constant, id) of each verdict; ids are stored. */
@@ -114,10 +116,11 @@ struct load_result {
     double lag_p999_ns;  /* of what was sent; NaN: nothing was */
     double late_share;   /* sent later than the limit admits, or never */
     /*
-     * The sent times as a realisation of the process, in operational time (arrivals_rescale): p
-     * values of the mean rate, of the gaps against Exp(1) (Kolmogorov-Smirnov), of their
-     * independence (Ljung and Box, 20 lags of their normal scores) and of the index of dispersion
-     * of counts. NaN: not tested (deterministic, trace, under 100 gaps).
+     * The sent times (the scheduled ones, where the lag is within its limit) as a realisation of
+     * the process, in operational time (arrivals_rescale): p values of the mean rate, of the gaps
+     * against Exp(1) (Kolmogorov-Smirnov), of their independence (Ljung and Box, 20 lags of their
+     * normal scores) and of the index of dispersion of counts. NaN: not tested (deterministic,
+     * trace, under 100 gaps).
      */
     double p_rate, p_gaps, p_independence, p_dispersion;
 };

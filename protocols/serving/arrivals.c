@@ -354,6 +354,43 @@ double arrivals_mean_rate(const struct arrivals *arrivals, double rate)
                : NAN;
 }
 
+/* Gaps from this many ns on change their distribution by nothing within one ns. */
+#define GAP_LONG_NS 1000
+#define RESCALE_STREAM 0x72736361 /* "rsca" */
+
+/* The integral of Q(a, t) over t from 0 to z: by parts z Q(a, z) + a P(a + 1, z). */
+static double integral_of_longer(double a, double z)
+{
+    return z * exp(special_gamma_upper_log(a, z)) - a * expm1(special_gamma_upper_log(a + 1, z));
+}
+
+/* The chance that a gap is seen as `ns` or more: times are rounded down, at any place within a ns.
+ */
+static double chance_of_as_long(double shape, double scale, double ns)
+{
+    if (ns <= 0)
+        return 1;
+    return (integral_of_longer(shape, scale * ns) - integral_of_longer(shape, scale * (ns - 1))) /
+           scale;
+}
+
+/*
+ * -log of the probability of a longer gap than one of `ns`, `scale` of shape a ns. Of a process
+ * with bursts a large share of the gaps has a few ns, which are whole numbers: its place among
+ * those that are seen as it is, is drawn (`place`, in [0, 1)), which makes the probability uniform
+ * (Brockwell, "Universal Residuals", Statistics and Probability Letters 77 (2007)).
+ */
+static double rescale_gamma(double shape, double scale, double ns, double place)
+{
+    double from, to;
+
+    if (ns >= GAP_LONG_NS)
+        return -special_gamma_upper_log(shape, scale * ns);
+    from = chance_of_as_long(shape, scale, ns);
+    to = chance_of_as_long(shape, scale, ns + 1);
+    return -log(from - place * (from - to));
+}
+
 bool arrivals_rescale(const struct arrivals *arrivals, double rate, uint64_t seed,
                       const int64_t *at_ns, size_t count, double *ret_gaps)
 {
@@ -370,10 +407,12 @@ bool arrivals_rescale(const struct arrivals *arrivals, double rate, uint64_t see
     }
     for (size_t i = 0; i + 1 < count; i++) {
         if (renewal) {
-            double gap = rate * (double)(at_ns[i + 1] - at_ns[i]) * 1e-9;
+            const double ns = (double)(at_ns[i + 1] - at_ns[i]), scale = rate * 1e-9;
 
-            /* -log of the probability of a longer gap */
-            ret_gaps[i] = shape == 1 ? gap : -special_gamma_upper_log(shape, shape * gap);
+            ret_gaps[i] = shape == 1
+                              ? scale * ns
+                              : rescale_gamma(shape, shape * scale, ns,
+                                              random_unit(random_at(seed, RESCALE_STREAM, i)));
         } else {
             next = rate * modulation_at(&modulation, (double)at_ns[i + 1] * 1e-9);
             ret_gaps[i] = next - last;

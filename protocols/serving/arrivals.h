@@ -128,7 +128,8 @@ double arrivals_mean_rate(const struct arrivals *arrivals, double rate);
  * The times of `count` >= 2 requests in operational time, as `ret_gaps` (count - 1 of them): what
  * would be independent exponential gaps of mean 1, if the requests came as `arrivals` at `rate`
  * under `seed` say (random time change; Brown et al., "The Time-Rescaling Theorem", Neural
- * Computation 14 (2002)). Gaps of a renewal process go through their own distribution; those of
+ * Computation 14 (2002)). Gaps of a renewal process go through their own distribution, with a place
+ * within the ns that they are rounded to drawn by `seed` where that matters (gamma); those of
  * on_off through the integral of the rate that the seed gives. False for deterministic arrivals
  * and traces, which have no such distribution. `at_ns` ascending.
  */

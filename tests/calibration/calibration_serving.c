@@ -26,6 +26,8 @@ static void measure(const struct settings *settings, struct table *table)
         measure_serving_few(settings, loads, quick ? 1 : 3, table);
     if (quick || strstr("faults", settings->only))
         measure_serving_faults(settings, quick ? 1 : QUEUE_KIND_COUNT, table);
+    if (quick || strstr("arrivals", settings->only))
+        measure_serving_arrivals(settings, table);
     if (quick || strstr("rare", settings->only))
         measure_serving_rare(settings, loads, quick ? 1 : 2, table);
     if (quick || strstr("traces", settings->only))
@@ -68,7 +70,7 @@ int main(int argc, char **argv)
     }
     if (settings.series == 0 || optind < argc) {
         fputs("usage: calibration_serving [--seed N] [--series N] [--parts DIR] [--strict] "
-              "[--only loads|held-out|few|faults|rare|traces|pairs|capacity|short]\n",
+              "[--only loads|held-out|few|faults|arrivals|rare|traces|pairs|capacity|short]\n",
               stderr);
         return 2;
     }

@@ -181,7 +181,7 @@ static void measure_server_faults(const struct settings *settings, enum queue_ki
 }
 
 /* Of the load, one trial; these are quick, so that there are ten times as many. */
-static void measure_load_faults(const struct settings *settings, struct table *table)
+void measure_serving_arrivals(const struct settings *settings, struct table *table)
 {
     static const struct expected late[] = {
         {"1 % sent 2 ms late called late", LOAD_IS, LOAD_LATE, 0.99, NAN}};
@@ -193,6 +193,13 @@ static void measure_load_faults(const struct settings *settings, struct table *t
         {"on-off 2:1 not as declared", LOAD_IS, LOAD_NOT_AS_DECLARED, 0.99, NAN}};
     static const struct expected same[] = {
         {"Poisson not as declared", LOAD_IS, LOAD_NOT_AS_DECLARED, NAN, 0.01}};
+    static const struct expected declared[] = {
+        {"gamma cv 0.5, declared, not as declared", LOAD_IS, LOAD_NOT_AS_DECLARED, NAN, 0.01},
+        {"gamma cv 2, declared, not as declared", LOAD_IS, LOAD_NOT_AS_DECLARED, NAN, 0.01},
+        {"gamma cv 4, declared, not as declared", LOAD_IS, LOAD_NOT_AS_DECLARED, NAN, 0.01},
+        {"gamma cv 3 and 50 us late, declared, not as declared", LOAD_IS, LOAD_NOT_AS_DECLARED, NAN,
+         0.01}};
+    static const double cvs[] = {0.5, 2, 4, 3};
     const size_t count = 10 * settings->series;
     struct cell c = {.kind = QUEUE_MM1,
                      .load = 0.8,
@@ -212,13 +219,19 @@ static void measure_load_faults(const struct settings *settings, struct table *t
     c.arrivals =
         (struct arrivals){.process = ARRIVAL_ON_OFF, .on_s = 0.5, .off_s = 0.5, .rate_ratio = 2};
     add_fault(settings, table, &c, count, bursts, 1);
+    c.as_declared = true;
+    for (size_t i = 0; i < sizeof(cvs) / sizeof(cvs[0]); i++) {
+        c.arrivals = (struct arrivals){.process = ARRIVAL_GAMMA, .cv = cvs[i]};
+        c.fault.lag_s = i == 3 ? 50e-6 : 0;
+        c.fault.lag_share = i == 3 ? 0.2 : 0;
+        add_fault(settings, table, &c, count, &declared[i], 1);
+    }
 }
 
 void measure_serving_faults(const struct settings *settings, size_t servers, struct table *table)
 {
     for (size_t kind = 0; kind < servers; kind++)
         measure_server_faults(settings, (enum queue_kind)kind, table);
-    measure_load_faults(settings, table);
 }
 
 /* ---- capacity ---- */

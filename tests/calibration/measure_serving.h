@@ -19,6 +19,9 @@ void measure_serving_few(const struct settings *settings, const double *loads, s
  */
 void measure_serving_faults(const struct settings *settings, size_t servers, struct table *table);
 
+/* Arrivals that are as declared or not, and requests that are sent late. */
+void measure_serving_arrivals(const struct settings *settings, struct table *table);
+
 /*
  * Limits that 0, 0.01, 0.1, 99.9 or all % of the requests miss, in windows as planned for 1 %; at
  * the first of the loads in windows four times as long, too.

@@ -16,7 +16,8 @@ double cell_tail(const struct cell *c)
 struct serving_options cell_options(const struct cell *c)
 {
     const bool trace = c->arrivals.process == ARRIVAL_TRACE;
-    struct serving_options options = {.arrivals = trace ? &c->arrivals : &cell_poisson,
+    struct serving_options options = {.arrivals =
+                                          trace || c->as_declared ? &c->arrivals : &cell_poisson,
                                       .rate = trace ? 0 : c->load * QUEUE_CAPACITY,
                                       .subject = queue_subject(c->kind)};
 

@@ -15,6 +15,7 @@ struct cell {
     double tail;              /* the share that may miss; 0: CELL_TAIL */
     size_t trials, requests;  /* 0: as the plan for the share says, with the warmup */
     struct arrivals arrivals; /* that really come; Poisson is declared, and a trace as it is */
+    bool as_declared;         /* those that really come are declared, whatever they are */
     struct queue_fault fault;
     double noise; /* each trial's services take so much longer, with this standard deviation */
     bool common;  /* the same realisations at every load, as a campaign's rates have */

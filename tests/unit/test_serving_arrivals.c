@@ -146,6 +146,47 @@ TEST(rescale)
     free(gaps);
 }
 
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/*
+ * Of gamma arrivals with a cv of 2 and 1000 requests/s two in a hundred gaps are shorter than the
+ * ns that times are rounded to, with a cv of 4 half of them: rescaled, they are exponential to the
+ * 1 % point of Kolmogorov and Smirnov all the same.
+ */
+TEST(rescaled_gaps_of_bursts)
+{
+    static const double cvs[] = {0.5, 2, 3, 4, 10};
+    enum { COUNT = 40000 };
+    int64_t *at = calloc(COUNT, sizeof(*at));
+    double *gaps = calloc(COUNT, sizeof(*gaps));
+
+    assert_true(at && gaps);
+    for (size_t k = 0; k < sizeof(cvs) / sizeof(cvs[0]); k++) {
+        const struct arrivals gamma = {.process = ARRIVAL_GAMMA, .cv = cvs[k]};
+        struct schedule s = {0};
+        double largest = 0;
+
+        assert_int_equal(schedule_make(&gamma, &no_lengths, 1000,
+                                       (struct schedule_extent){.count = COUNT}, 11, &s, NULL),
+                         STATUS_OK);
+        for (size_t i = 0; i < COUNT; i++)
+            at[i] = s.requests[i].at_ns;
+        assert_true(arrivals_rescale(&gamma, 1000, 11, at, COUNT, gaps));
+        qsort(gaps, COUNT - 1, sizeof(*gaps), ascending);
+        for (size_t i = 0; i < COUNT - 1; i++)
+            largest = fmax(largest, fabs(-expm1(-gaps[i]) - ((double)i + 0.5) / (COUNT - 1)));
+        assert_true(largest < 1.63 / sqrt(COUNT));
+        schedule_finish(&s);
+    }
+    free(at);
+    free(gaps);
+}
+
 TEST(lengths)
 {
     static const uint32_t values[] = {3, 5, 8};
