@@ -19,6 +19,7 @@ struct stored_comparison comparison_from_record(const json_t *body)
     const json_t *gate = json_object_get(body, "gate"), *served = json_object_get(body, "served");
     const char *by = member_string(json_object_get(body, "by") ? body : gate, "by");
     struct stored_comparison read = {.judgement = json_object_get(body, "comparability"),
+                                     .conditions = json_object_get(body, "conditions"),
                                      .has_numbers = json_is_object(numbers) || served};
 
     snprintf(read.a, sizeof(read.a), "%s", member_text(body, "a"));
@@ -188,11 +189,48 @@ static void append_served(struct text *out, const struct stored_comparison *comp
                comparison->figure == COMPARE_ATTAINMENT ? " of the requests" : "");
 }
 
+static const char *condition_words(const char *code)
+{
+    static const char *const words[][2] = {{"contention", "contention by other processes"},
+                                           {"steal", "steal by the hypervisor"},
+                                           {"cgroup_throttled", "a CPU quota"},
+                                           {"device_throttled", "throttling of the device"},
+                                           {"device_shared", "other processes on the device"}};
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (code && !strcmp(code, words[i][0]))
+            return words[i][1];
+    return code ? code : "?";
+}
+
+static void append_conditions(struct text *out, const json_t *conditions)
+{
+    const size_t count = json_array_size(conditions);
+
+    for (size_t i = 0; i < count; i++)
+        doc_phrase(out, "%s%s",
+                   i == 0          ? "Under "
+                   : i + 1 < count ? ", "
+                                   : " and ",
+                   condition_words(json_string_value(json_array_get(conditions, i))));
+    if (count > 0)
+        doc_phrase(out, ", which can turn it: ");
+}
+
+void comparison_conditions_remedy(struct doc *doc, const struct stored_comparison *comparison)
+{
+    if (json_array_size(comparison->conditions) > 0)
+        doc_say(
+            doc, NULL,
+            "the verdict is of these conditions: repeat it at another hour, on an idle machine");
+}
+
 void comparison_answer_words(struct text *out, const struct stored_comparison *comparison,
                              const char *b, const char *a)
 {
     const struct comparison *numbers = &comparison->numbers;
 
+    append_conditions(out, comparison->conditions);
     if (comparison->figure != COMPARE_TIME) {
         append_served(out, comparison, b, a);
         return;

@@ -32,7 +32,8 @@ void comparison_served_words(struct text *out, enum compare_figure figure,
 void comparison_number_words(struct text *out, const struct stored_comparison *comparison);
 /*
  * The answer in a sentence without its full stop: "b is 1.8 times faster than a (45 % less time)".
- * `b` and `a` are the phrases for both.
+ * `b` and `a` are the phrases for both. First the conditions that could turn it: "Under contention,
+ * which can turn it: ".
  */
 void comparison_answer_words(struct text *out, const struct stored_comparison *comparison,
                              const char *b, const char *a);
@@ -41,6 +42,9 @@ void comparison_answer_words(struct text *out, const struct stored_comparison *c
  * by name.
  */
 void comparison_names_words(struct text *out, const json_t *list, size_t most);
+
+/* A line: what to do where conditions could turn the verdict; nothing where there are none. */
+void comparison_conditions_remedy(struct doc *doc, const struct stored_comparison *comparison);
 
 /* Lines: what a ratio of times rests on, and what limits it. */
 void comparison_basis(struct doc *doc, const struct comparison *numbers);

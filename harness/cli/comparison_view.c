@@ -127,6 +127,7 @@ static void say_answer(struct doc *doc, const struct stored_comparison *comparis
         comparison_basis(doc, &comparison->numbers);
         say_no_figure(doc, arms);
     }
+    comparison_conditions_remedy(doc, comparison);
     doc_close(doc);
     if (comparison_arms_are_servers(arms))
         comparison_view_append_figures(doc, arms);

@@ -14,16 +14,40 @@
 #include "results/analysis/serving_change.h"
 #include "results/analysis/varied.h"
 
+/*
+ * Adds to `conditions` what was found in a record's estimate of the hour it was measured in, and
+ * not of the subject: the winner may be another at another hour.
+ */
+static bool add_conditions(const json_t *record, json_t *conditions)
+{
+    static const char *const codes[] = {"contention", "steal", "cgroup_throttled",
+                                        "device_throttled", "device_shared"};
+    const json_t *findings = json_object_get(json_object_get(record, "estimate"), "findings");
+
+    for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+        bool found = false, known = false;
+
+        EACH(finding, findings)
+            found |= !strcmp(member_text(finding, "code"), codes[i]);
+        EACH(condition, conditions)
+            known |= !strcmp(json_string_value(condition), codes[i]);
+        if (found && !known && json_array_append_new(conditions, json_string(codes[i])) != 0)
+            return false;
+    }
+    return true;
+}
+
 /* `ret_served`: it is of a server at a rate. */
 static enum status fields_and_id(struct store *store, int64_t cell, char id[80], bool *ret_served,
-                                 json_t **ret, struct error *err)
+                                 json_t *conditions, json_t **ret, struct error *err)
 {
     const char *text;
     json_auto_t *record = NULL;
     double rate;
 
     TRY(store_cell_json(store, cell, &record, err));
-
+    if (!add_conditions(record, conditions))
+        return error_no_memory(err);
     text = member_string(record, "id");
     snprintf(id, 80, "%s", text ? text : "?");
     text = member_text(json_object_get(record, "identity"), "scenario");
@@ -88,11 +112,13 @@ static void compare_numbers(struct store *store, const struct compare_options *o
 static enum status judge(struct store *store, const json_t *varied,
                          struct stored_comparison *comparison, struct error *err)
 {
-    json_auto_t *a = NULL, *b = NULL;
+    json_auto_t *a = NULL, *b = NULL, *conditions = json_array();
     bool served[2];
 
-    TRY(fields_and_id(store, comparison->cells[0], comparison->a, &served[0], &a, err));
-    TRY(fields_and_id(store, comparison->cells[1], comparison->b, &served[1], &b, err));
+    TRY(fields_and_id(store, comparison->cells[0], comparison->a, &served[0], conditions, &a, err));
+    TRY(fields_and_id(store, comparison->cells[1], comparison->b, &served[1], conditions, &b, err));
+    if (json_array_size(conditions) > 0)
+        comparison->conditions = json_incref(conditions);
     if (comparison->figure == COMPARE_TIME && served[0] && served[1])
         comparison->figure = COMPARE_ATTAINMENT;
     return comparability_judge(a, b, varied, &comparison->judgement, err);
@@ -203,10 +229,12 @@ void stored_comparison_finish(struct stored_comparison *comparison)
         return;
     json_decref(comparison->judgement);
     json_decref(comparison->family_of);
+    json_decref(comparison->conditions);
     pairs_finish(&comparison->pairs);
     free(comparison->note);
     comparison->judgement = NULL;
     comparison->family_of = NULL;
+    comparison->conditions = NULL;
     comparison->note = NULL;
 }
 
@@ -273,6 +301,8 @@ json_t *stored_comparison_json(const struct stored_comparison *comparison)
     if (comparison->has_latency)
         json_object_set_new(object, "latency",
                             type_to_json(&comparison_type, &comparison->numbers));
+    if (comparison->conditions)
+        json_object_set(object, "conditions", comparison->conditions);
     if (!comparison->has_numbers)
         json_object_set_new(object, "reason", json_string(comparison->why.message));
     if (comparison->note)

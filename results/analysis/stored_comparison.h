@@ -25,6 +25,8 @@ struct stored_comparison {
     char a[80], b[80]; /* result ids */
     int64_t cells[2];
     json_t *judgement;          /* comparability_judge's object */
+    json_t *conditions;         /* codes of findings on either result that could turn the verdict:
+                                   contention, steal, throttling, a shared device; NULL: none */
     bool paired;                /* the two arms of a campaign, pair by pair */
     bool allows_foreign_worker; /* of a gate: it may pass on what such a worker measured */
     bool has_numbers;
@@ -81,9 +83,9 @@ const char *stored_comparison_verdict(const struct stored_comparison *comparison
 
 /*
  * New object, as it is stored: a, b, comparability, separating_runs, attribution, comparison,
- * verdict, and reason, note and family_of where there are such. Of attainment and capacity, which
- * `by` names, `comparison` is null and `served` has the change; `latency` is as `comparison`, of
- * the mean latency in pairs. NULL: out of memory.
+ * verdict, and conditions, reason, note and family_of where there are such. Of attainment and
+ * capacity, which `by` names, `comparison` is null and `served` has the change; `latency` is as
+ * `comparison`, of the mean latency in pairs. NULL: out of memory.
  */
 json_t *stored_comparison_json(const struct stored_comparison *comparison);
 

@@ -220,6 +220,26 @@ class Compare(CliTest):
         self.new_db()
         return [self.measure(ASSAY_WORKER=FOREIGN, FOREIGN_NS=ns) for ns in ("200000", "400000")]
 
+    def test_conditions_that_could_turn_it(self):
+        """They stand in the first line and in the record, and the second verifier looks for them in the estimates."""
+        a, b = self.measure_slower()
+        found = {"code": "contention", "trial_number": 1, "numbers": {"cores": 0.7}}
+        with forge.Forgery(self.db) as forgery:
+            self.assertEqual(forgery.edit("estimate", lambda body: body["body"]["findings"].append(found)), 2)
+            forgery.rewrite()
+        said = " ".join(self.assay("compare", a, b, "--db", self.db).out.split())
+        self.assertRegex(said, r"Under contention by other processes[^:]*, which can turn it: b is [0-9.]+ times slower than a")
+        self.assertIn("repeat it at another hour", said)
+        self.assertIn("contention", self.compare(a, b)["conditions"])
+        self.assertEqual(self.assay("compare", a, b, "--record", "--db", self.db).status, 0)
+        verifier = [sys.executable, os.path.join(os.path.dirname(__file__), "..", "support", "verify.py"), self.db]
+        told = "its conditions are not those of its results"
+        self.assertNotIn(told, subprocess.run(verifier, capture_output=True, text=True, check=False).stdout)
+        with forge.Forgery(self.db) as forgery:
+            self.assertEqual(forgery.edit("comparison", lambda body: body["body"].pop("conditions") and None), 1)
+            forgery.rewrite()
+        self.assertIn(told, subprocess.run(verifier, capture_output=True, text=True, check=False).stdout)
+
     def stored(self):
         return self.query("SELECT kind, verdict, a, b FROM comparison ORDER BY id")
 

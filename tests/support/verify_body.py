@@ -246,5 +246,10 @@ def verdicts(verifier):
             figures = judge.wrong(kind, body, look)
             if figures:
                 verifier.wrong("comparison", "comparison", number, figures)
+        if version >= verify_decisions.CONDITIONS_FROM and "comparability" in body:
+            look = look or verify_decisions.Results(verifier)
+            figures = verify_decisions.wrong_conditions(body, look)
+            if figures:
+                verifier.wrong("comparison", "comparison", number, figures)
         if [body.get("a"), body.get("b")] != [ids.get(a), ids.get(b)]:
             verifier.wrong("comparison", "comparison", number, "is not of the results in its body")

@@ -489,6 +489,20 @@ def answered(body, problem, needed):
     return None
 
 
+# ---- conditions of comparisons
+
+CONDITIONS = ("contention", "steal", "cgroup_throttled", "device_throttled", "device_shared")
+CONDITIONS_FROM = 22  # the version of comparisons that has them
+
+
+def wrong_conditions(body, look):
+    """Whether a comparison of two results tells what was found on either that could turn it."""
+    wanted = [code for result in (body.get("a"), body.get("b")) for code in CONDITIONS
+              if any(finding.get("code") == code for finding in look.body(result).get("findings") or ())]
+    told = body.get("conditions", [])
+    return None if told == list(dict.fromkeys(wanted)) else "its conditions are not those of its results"
+
+
 KINDS = {"cost": verify_figures.cost, "plan": verify_figures.plan, "accept": accept, "decide": decide}
 
 
