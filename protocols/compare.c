@@ -243,15 +243,15 @@ static uint64_t needed_alike(double mean, bool paired, const struct compare_opti
  * then the observed difference is between zero and the margin, and must be distinguished from the
  * further of the two.
  */
-static uint64_t needed_to_decide(double mean, double sd, size_t count,
+static uint64_t needed_to_decide(double mean, double sd, double df, size_t count,
                                  const struct compare_options *o)
 {
     const double limit = log1p(o->margin), seen = fabs(mean);
-    const uint64_t needed = paired_needed(sd, limit, o->confidence, o->power);
+    const uint64_t needed = paired_needed(sd, df, limit, o->confidence, o->power);
 
     if (needed == 0 || needed > count)
         return needed;
-    return paired_needed(sd, fmax(seen, limit - seen), o->confidence, o->power);
+    return paired_needed(sd, df, fmax(seen, limit - seen), o->confidence, o->power);
 }
 
 /* What the order of the pairs, and rounding, add to the interval of their mean difference. */
@@ -300,7 +300,7 @@ enum status paired_analyze(const double *a, const double *b, size_t count,
     }
     if (r.verdict == COMPARE_INCONCLUSIVE)
         r.needed_pairs = r.no_spread ? needed_alike(mean, true, options)
-                                     : needed_to_decide(mean, r.sd, count, options);
+                                     : needed_to_decide(mean, r.sd, r.df, count, options);
     *ret = r;
     return STATUS_OK;
 }
@@ -352,7 +352,7 @@ enum status unpaired_analyze(const double *a, size_t count_a, const double *b, s
     if (r.verdict == COMPARE_INCONCLUSIVE)
         r.needed_pairs = r.no_spread
                              ? needed_alike(mean_b - mean_a, false, options)
-                             : needed_to_decide(mean_b - mean_a, r.sd,
+                             : needed_to_decide(mean_b - mean_a, r.sd, r.df,
                                                 count_a < count_b ? count_a : count_b, options);
     *ret = r;
     return STATUS_OK;

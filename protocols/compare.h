@@ -210,11 +210,14 @@ double paired_equivalence_power(double pairs, double sd_difference, double diffe
                                 double log_margin, double confidence);
 
 /*
- * Least number of pairs whose test finds a log difference with `power`: first 2 sigma^2 (t + t)^2 /
- * delta^2, then exact by noncentral t. At least 2; 0 when no number up to 10^7 is enough or the sd
- * is not known.
+ * Least number of pairs whose test finds a log difference with `power`, by noncentral t. At least
+ * 2; 0 when no number up to 10^7 is enough or the sd is not known. Where the sd was estimated on
+ * `df` degrees of freedom (COMPARE_KNOWN: it is known) the power is the mean over what sigma^2 may
+ * then be, sd^2 df / chi^2 (Julious and Owen, "Sample size calculations for clinical studies
+ * allowing for uncertainty about the variance", Pharmaceutical Statistics 5 (2006)).
  */
-uint64_t paired_needed(double sd_difference, double difference, double confidence, double power);
+uint64_t paired_needed(double sd_difference, double df, double difference, double confidence,
+                       double power);
 
 /*
  * Least number of trials whose t interval of the mean is within +-log_half_width with the chance

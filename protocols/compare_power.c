@@ -50,28 +50,44 @@ double paired_equivalence_power(double pairs, double sd, double difference, doub
     return fmin(fmax(sum, 0), 1);
 }
 
-uint64_t paired_needed(double sd, double difference, double confidence, double power)
+/*
+ * Of a difference of 1, where sd was estimated on df degrees of freedom: with sigma^2 = sd^2 df /
+ * chi^2 the chance of Z + sqrt(n) / sigma > t is that of a noncentral t (Julious and Owen 2006).
+ */
+static double expected_power(double pairs, double sd, double df, double confidence)
 {
-    double ratio = sd / fabs(difference), z, pairs;
+    if (df >= COMPARE_KNOWN)
+        return paired_power(pairs, sd, 1, confidence);
+    if (!(pairs >= 2) || sd == 0)
+        return pairs >= 2;
+    return student_noncentral_cdf(sqrt(pairs) / sd, df,
+                                  student_quantile(0.5 + 0.5 * confidence, pairs - 1));
+}
+
+uint64_t paired_needed(double sd, double df, double difference, double confidence, double power)
+{
+    const double ratio = sd / fabs(difference);
+    double z, pairs;
     uint64_t low, high;
 
-    if (!isfinite(ratio))
+    if (!isfinite(ratio) || !(df > 0))
         return 0;
     z = normal_quantile(0.5 + 0.5 * confidence) + normal_quantile(power);
     pairs = ratio * ratio * z * z;
     if (!(pairs < NEEDED_MAX))
         return 0;
-    /* The normal formula is a lower bound; a few more pairs pay for estimating sd. */
     low = 1;
     high = (uint64_t)pairs + 2;
-    while (paired_power((double)high, sd, difference, confidence) < power) {
+    while (expected_power((double)high, ratio, df, confidence) < power) {
         low = high;
         high += high / 4 + 1;
+        if (high > NEEDED_MAX)
+            return 0;
     }
     while (high - low > 1) {
         uint64_t middle = low + (high - low) / 2;
 
-        if (middle >= 2 && paired_power((double)middle, sd, difference, confidence) >= power)
+        if (middle >= 2 && expected_power((double)middle, ratio, df, confidence) >= power)
             high = middle;
         else
             low = middle;

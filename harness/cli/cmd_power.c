@@ -277,8 +277,8 @@ static int run(const struct command_line *line)
                                question.confidence, question.power);
     /* A spread that was estimated may be larger in truth: plan for its upper bound. */
     pair_sd = sd_with_assurance(question.pair_sd, question.pair_df, question.power);
-    difference =
-        paired_needed(pair_sd, log1p(question.margin), question.confidence, question.power);
+    difference = paired_needed(pair_sd, COMPARE_KNOWN, log1p(question.margin), question.confidence,
+                               question.power);
     equivalence = pairs_for_equivalence(&question, pair_sd);
     if (command_has(line, KEY_JSON))
         return output_json(json_pack(

@@ -8,6 +8,7 @@
 #include "protocols/compare.h"
 
 #define PAIRS_MAX 64
+#define NEEDED_MOST 2000
 /* What values are rounded to, where they are. */
 #define STEP_NS 10000
 
@@ -105,6 +106,75 @@ static void add(const struct settings *settings, const struct campaign *c, uint6
     table_add(table, &row);
 }
 
+/* A fresh campaign of as many pairs as one that was inconclusive asks for: whether it decides. */
+static bool needed_decide(const struct campaign *pilot, struct random *random, bool *ret_asked)
+{
+    const struct compare_options options = compare_options_default();
+    double first[2][PAIRS_MAX], a[NEEDED_MOST], b[NEEDED_MOST];
+    struct campaign next = *pilot;
+    struct comparison comparison;
+    enum status status;
+
+    simulate(pilot, random, first[0], first[1]);
+    status = paired_analyze(first[0], first[1], pilot->pairs, &options, &comparison, NULL);
+    next.pairs = (size_t)comparison.needed_pairs;
+    *ret_asked = !status && next.pairs > 0 && next.pairs <= NEEDED_MOST;
+    if (!*ret_asked)
+        return false;
+    simulate(&next, random, a, b);
+    status = paired_analyze(a, b, next.pairs, &options, &comparison, NULL);
+    return !status && comparison.verdict != COMPARE_INCONCLUSIVE;
+}
+
+static void add_needed(const struct settings *settings, size_t pairs, double spread, double effect,
+                       uint64_t number, double low, struct table *table)
+{
+    const struct campaign c = {pairs, spread, effect, 0, true};
+    struct row row = {
+        .what = "as many pairs as needed decide", .low = low, .high = NAN, .mean = NAN};
+    long pilots = (long)(settings->pairs / 5);
+    size_t found[2] = {0}, hits = 0, asked = 0;
+    char key[160];
+
+    snprintf(row.where, sizeof(row.where), "K %zu, sd %.3g %%, effect %.3g %%, once inconclusive",
+             pairs, 100 * spread, 100 * expm1(effect));
+    snprintf(key, sizeof(key), "%ld pilots, %s, number %llu", pilots, row.where,
+             (unsigned long long)number);
+    if (parts_take(settings->parts, key, found, sizeof(found)))
+        pilots = 0;
+#pragma omp parallel for reduction(+ : hits, asked) schedule(static)
+    for (long i = 0; i < pilots; i++) {
+        struct random random;
+        bool was_asked;
+
+        random_init(&random, settings->seed ^ 0x6e6565646564u, (number << 40) + (uint64_t)i);
+        hits += needed_decide(&c, &random, &was_asked);
+        asked += was_asked;
+    }
+    if (pilots > 0) {
+        found[0] = hits;
+        found[1] = asked;
+        parts_keep(settings->parts, key, found, sizeof(found));
+    }
+    row.hits = found[0];
+    row.series = row.trials = found[1];
+    table_add(table, &row);
+}
+
+/* Of no difference, of one of the margin, and of half of it, which is the hardest to tell. */
+static void measure_needed(const struct settings *settings, struct table *table)
+{
+    static const size_t pairs[] = {5, 10};
+    static const double spreads[] = {0.014, 0.028};
+    uint64_t number = 0;
+
+    for (size_t p = 0; p < 2; p++)
+        for (size_t s = 0; s < 2; s++)
+            for (int halves = 0; halves < 3; halves++)
+                add_needed(settings, pairs[p], spreads[s], log1p(0.005 * halves), ++number,
+                           halves == 1 ? 0.7 : 0.78, table);
+}
+
 /* Pairs whose ratios are alike where they follow each other, and pairs of rounded values. */
 static void measure_order(const struct settings *settings, uint64_t *number, struct table *table)
 {
@@ -177,5 +247,6 @@ void measure_comparisons(const struct settings *settings, struct table *table)
             i == 0 ? NAN : 0.055, table);
     }
     measure_order(settings, &number, table);
+    measure_needed(settings, table);
     measure_families(settings, table);
 }
