@@ -15,6 +15,7 @@
 #define HEADS_MAX 1024
 #define WIDTH_MAX (1 << 18)
 #define POSITIONS_MAX (1 << 24)
+#define ROPE_MAX 1e12
 #define VOCABULARY_MAX (1 << 23)
 #define PATH_MAX_LENGTH 96
 #define RANDOM_STREAM 0x7374616bu /* "stak" */
@@ -95,21 +96,28 @@ struct check {
     struct error *err;
 };
 
+struct path {
+    char of[PATH_MAX_LENGTH];
+};
+
+static struct path path_of(const struct check *check, const char *key)
+{
+    struct path ret;
+
+    snprintf(ret.of, sizeof(ret.of), "%.60s.%.30s", check->path, key);
+    return ret;
+}
+
 static bool has(const struct check *check, const char *key)
 {
-    char path[PATH_MAX_LENGTH];
-
-    snprintf(path, sizeof(path), "%.60s.%.30s", check->path, key);
-    return declaration_has(check->declaration, path);
+    return declaration_has(check->declaration, path_of(check, key).of);
 }
 
 static enum status check_count(const struct check *check, const char *key, int64_t value,
                                int64_t max, const char *unit)
 {
-    char path[PATH_MAX_LENGTH];
-
-    snprintf(path, sizeof(path), "%.60s.%.30s", check->path, key);
-    return workload_declaration_check_count(check->declaration, path, value, max, unit, check->err);
+    return workload_declaration_check_count(check->declaration, path_of(check, key).of, value, max,
+                                            unit, check->err);
 }
 
 /* The model's, and a block's, which takes from the model's what it does not say. */
@@ -120,11 +128,11 @@ static enum status check_norm(const struct check *check, struct stack_norm *norm
     if (!has(check, "norm.epsilon"))
         norm->epsilon = check->model->norm.epsilon;
     if (!norm->kind)
-        return declaration_error(check->declaration, check->path, check->err,
+        return declaration_error(check->declaration, path_of(check, "norm").of, check->err,
                                  "the model's norm has no kind; write kind: rms or kind: layer");
     if (norm->epsilon > 0.0 && norm->epsilon <= 1.0)
         return STATUS_OK;
-    return declaration_error(check->declaration, check->path, check->err,
+    return declaration_error(check->declaration, path_of(check, "norm.epsilon").of, check->err,
                              "the norm's `epsilon` is %g; write one above 0 and up to 1, such as "
                              "1.0e-5",
                              norm->epsilon);
@@ -156,27 +164,30 @@ static enum status check_attention(const struct check *check, struct stack_atten
         attention->kv_heads = attention->heads;
     TRY(check_count(check, "attention.kv_heads", attention->kv_heads, attention->heads, "heads"));
     if (attention->heads % attention->kv_heads != 0)
-        return declaration_error(check->declaration, check->path, check->err,
+        return declaration_error(check->declaration, path_of(check, "attention.kv_heads").of,
+                                 check->err,
                                  "%lld heads cannot share %lld heads of keys and values; write "
                                  "`kv_heads` that divides `heads`",
                                  (long long)attention->heads, (long long)attention->kv_heads);
     if (!has(check, "attention.head")) {
         if (width % attention->heads != 0)
-            return declaration_error(check->declaration, check->path, check->err,
+            return declaration_error(check->declaration, path_of(check, "attention.heads").of,
+                                     check->err,
                                      "%lld heads do not divide the width of %lld; write `head`, "
                                      "the elements of one",
                                      (long long)attention->heads, (long long)width);
         attention->head = width / attention->heads;
     }
     TRY(check_count(check, "attention.head", attention->head, WIDTH_MAX, "elements"));
-    if (has(check, "attention.rope") && !(attention->rope > 1.0 && attention->rope <= 1e12))
-        return declaration_error(check->declaration, check->path, check->err,
-                                 "`rope` is %g, the base of the angles; write one above 1, such as "
-                                 "10000",
-                                 attention->rope);
+    if (has(check, "attention.rope") && !(attention->rope > 1.0 && attention->rope <= ROPE_MAX))
+        return declaration_error(check->declaration, path_of(check, "attention.rope").of,
+                                 check->err,
+                                 "`rope` is %g, the base of the angles; write one above 1 and up "
+                                 "to %g, such as 10000",
+                                 attention->rope, ROPE_MAX);
     if (attention->rope == 0.0 || attention->head % 2 == 0)
         return STATUS_OK;
-    return declaration_error(check->declaration, check->path, check->err,
+    return declaration_error(check->declaration, path_of(check, "attention.head").of, check->err,
                              "`rope` turns pairs, and a head has %lld elements; write an even "
                              "`head`",
                              (long long)attention->head);
@@ -189,7 +200,7 @@ static enum status check_head(const struct check *check, const struct stack_head
     TRY(check_count(check, "head.vocabulary", head->vocabulary, VOCABULARY_MAX, "tokens"));
     if (!head->tied || head->vocabulary == first->embedding.vocabulary)
         return STATUS_OK;
-    return declaration_error(check->declaration, check->path, check->err,
+    return declaration_error(check->declaration, path_of(check, "head.vocabulary").of, check->err,
                              "a tied head has the embedding's vocabulary, %lld, not %lld; write "
                              "that, or tied: false",
                              (long long)first->embedding.vocabulary, (long long)head->vocabulary);
