@@ -114,6 +114,27 @@ void workload_finish(struct workload *workload)
     memset(workload, 0, sizeof(*workload));
 }
 
+enum status workload_check_memory(const struct device *device, uint64_t needed, uint64_t largest,
+                                  struct error *err)
+{
+    const struct device_info *info = &device->info;
+    char need[TEXT_HUMAN_SIZE], have[TEXT_HUMAN_SIZE];
+
+    if (info->memory_bytes && needed > info->memory_bytes)
+        return error_set(err, STATUS_DEVICE_MEMORY,
+                         "the model needs %s on the device, which has %s: declare a smaller batch, "
+                         "sequence_length or model",
+                         text_human_bytes((double)needed, need),
+                         text_human_bytes((double)info->memory_bytes, have));
+    if (info->max_allocation_bytes && largest > info->max_allocation_bytes)
+        return error_set(err, STATUS_DEVICE_MEMORY,
+                         "the model needs one allocation of %s, the device gives at most %s: "
+                         "declare a smaller batch, sequence_length or model",
+                         text_human_bytes((double)largest, need),
+                         text_human_bytes((double)info->max_allocation_bytes, have));
+    return STATUS_OK;
+}
+
 enum status workload_instance_create(const struct workload_case *work, struct device *device,
                                      struct workload_instance **ret, struct error *err)
 {

@@ -238,6 +238,14 @@ struct workload_instance {
 };
 
 /*
+ * DEVICE_MEMORY, with both sizes, where a model of `needed` bytes, of which one array has
+ * `largest`, does not fit into what the device reports: before the device, or the host's kernel,
+ * has to say so.
+ */
+enum status workload_check_memory(const struct device *device, uint64_t needed, uint64_t largest,
+                                  struct error *err);
+
+/*
  * An instance of a case of its workload's kind, prepared. UNSUPPORTED: the device lacks its
  * precision; NO_MEMORY, or what the kind says. With nothing to release.
  */

@@ -71,6 +71,7 @@ class Pass(CliTest):
         for before, after, line, words in (
                 ("precisions: [fp32, bf16]", "precisions: [fp32, int8]", 5, "not in int8"),
                 ("sequence_length: 4096", "sequence_length: 0", 7, "sequence_length"),
+                ("batches: [1, 2]", "batches: [1, 1048576]", 6, "a pass of 1048576 sequences is impossible"),
                 ("sequence_length: 4096", "sequence_length: 4096\nscenario: server", 8, "server"),
                 ("width: 4096", "width: 0", 9, "width"),
                 ("epsilon: 1.0e-5", "epsilon: 0.0", 10, "`epsilon` is 0"),

@@ -201,14 +201,18 @@ TEST(refused)
 {
     static const struct {
         const char *yaml, *words;
+        enum status status;
     } rows[] = {
         {HEAD "  width: 24\n" RMS
               "    - of: [{embedding: {vocabulary: 9}}, {attention: {heads: 2}}]\n",
-         "heads of a multiple of 16 up to 256, not in f32 with heads of 12"},
+         "heads of a multiple of 16 up to 256, not in f32 with heads of 12", STATUS_UNSUPPORTED},
         {HEAD "  width: 32\n" RMS
               "    - of: [{embedding: {vocabulary: 9}}, {attention: {heads: 2}},\n"
               "           {attention: {heads: 1}}]\n",
-         "heads are all of one size, not of 16 and 32"},
+         "heads are all of one size, not of 16 and 32", STATUS_UNSUPPORTED},
+        {HEAD "  width: 262144\n" RMS
+              "    - of: [{embedding: {vocabulary: 9}}, {mlp: {width: 262144}}]\n",
+         "on the device, which has ", STATUS_DEVICE_MEMORY},
     };
 
     if (!device)
@@ -224,7 +228,7 @@ TEST(refused)
 
         ASSERT_OK(workload_parse("test.yaml", rows[i].yaml, strlen(rows[i].yaml), &workload, err));
         assert_int_equal(workload_instance_create(&work, device, &instance, &refusal),
-                         STATUS_UNSUPPORTED);
+                         rows[i].status);
         if (!strstr(refusal.message, rows[i].words))
             fail_msg("no \"%s\" in: %s", rows[i].words, refusal.message);
         workload_finish(&workload);

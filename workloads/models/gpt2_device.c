@@ -3,9 +3,9 @@
 #include <stdlib.h>
 
 #include "harness/core/cleanup.h"
-#include "harness/core/text.h"
 #include "workloads/models/gpt2_passes.h"
 #include "workloads/storage.h"
+#include "workloads/workload.h"
 
 #define ZERO_CHUNK ((uint64_t)1 << 24)
 
@@ -138,28 +138,14 @@ enum dtype gpt2_device_type(const struct gpt2_device_plan *plan, enum gpt2_buffe
     return rooms[buffer].type;
 }
 
-/* Says what does not fit before the device has to. */
 static enum status check_memory(const struct gpt2_device_plan *plan, const struct device *device,
                                 struct error *err)
 {
     uint64_t bytes[GPT2_BUFFERS], needed = gpt2_device_bytes(plan, bytes), largest = 0;
-    char need[TEXT_HUMAN_SIZE], have[TEXT_HUMAN_SIZE];
 
     for (size_t i = 0; i < GPT2_BUFFERS; i++)
         largest = bytes[i] > largest ? bytes[i] : largest;
-    if (device->info.memory_bytes && needed > device->info.memory_bytes)
-        return error_set(err, STATUS_DEVICE_MEMORY,
-                         "the model needs %s on the device, which has %s: declare a smaller batch, "
-                         "sequence_length or model",
-                         text_human_bytes((double)needed, need),
-                         text_human_bytes((double)device->info.memory_bytes, have));
-    if (device->info.max_allocation_bytes && largest > device->info.max_allocation_bytes)
-        return error_set(err, STATUS_DEVICE_MEMORY,
-                         "the model needs one allocation of %s, the device gives at most %s: "
-                         "declare a smaller batch, sequence_length or model",
-                         text_human_bytes((double)largest, need),
-                         text_human_bytes((double)device->info.max_allocation_bytes, have));
-    return STATUS_OK;
+    return workload_check_memory(device, needed, largest, err);
 }
 
 static enum status upload_zeros(struct buffer *buffer, uint64_t bytes, struct error *err)

@@ -78,37 +78,52 @@ static enum status check_precisions(const struct declaration *declaration,
     return STATUS_OK;
 }
 
-/* Also builds the graph: its refusals are the declaration's. */
+/* The refusals of the graph of so many sequences are the declaration's, where `path` is. */
+static enum status check_graph(const struct declaration *declaration, const char *path,
+                               const struct pass_parameters *parameters, int64_t sequences,
+                               struct error *err)
+{
+    CLEANUP(stack_graph_finish) struct stack_graph graph = {0};
+    struct error refusal = ERROR_INIT;
+
+    if (stack_graph_init(&graph, &parameters->stack, (uint64_t)sequences, parameters->length,
+                         &refusal) == STATUS_OK)
+        return STATUS_OK;
+    return declaration_error(declaration, path, err,
+                             "a pass of %lld sequences is impossible: %s; write a smaller batch, "
+                             "sequence_length or model",
+                             (long long)sequences, refusal.message);
+}
+
+static enum status check_graphs(const struct declaration *declaration,
+                                const struct workload_declaration *common,
+                                const struct pass_parameters *parameters, struct error *err)
+{
+    TRY(check_graph(declaration, "model", parameters, 1, err));
+    for (uint32_t i = 0; i < common->batches_count; i++) {
+        char path[32];
+
+        snprintf(path, sizeof(path), "batches[%u]", (unsigned)i);
+        TRY(check_graph(declaration, path, parameters, common->batches[i], err));
+    }
+    return STATUS_OK;
+}
+
 static enum status check_declaration(const struct declaration *declaration,
                                      struct workload *workload, struct error *err)
 {
     struct pass_declaration *data = declaration->data;
     struct pass_parameters *parameters = calloc(1, sizeof(*parameters));
-    CLEANUP(stack_graph_finish) struct stack_graph graph = {0};
-    struct error refusal = ERROR_INIT;
-    enum status status;
 
     if (!parameters)
         return error_no_memory(err);
-    parameters->length = (uint64_t)data->sequence_length;
-    status = check_precisions(declaration, &data->common, err);
-    if (status == STATUS_OK)
-        status = workload_declaration_check_count(declaration, "sequence_length",
-                                                  data->sequence_length, LENGTH_MAX, "tokens", err);
-    if (status == STATUS_OK)
-        status =
-            stack_check(declaration, &data->model, data->sequence_length, &parameters->stack, err);
-    if (status == STATUS_OK &&
-        stack_graph_init(&graph, &parameters->stack, 1, parameters->length, &refusal) != STATUS_OK)
-        status = declaration_error(declaration, "model", err, "the shape is impossible: %s",
-                                   refusal.message);
-    if (status != STATUS_OK) {
-        stack_finish(&parameters->stack);
-        free(parameters);
-        return status;
-    }
     workload->parameters = parameters;
-    return STATUS_OK;
+    parameters->length = (uint64_t)data->sequence_length;
+    TRY(check_precisions(declaration, &data->common, err));
+    TRY(workload_declaration_check_count(declaration, "sequence_length", data->sequence_length,
+                                         LENGTH_MAX, "tokens", err));
+    TRY(stack_check(declaration, &data->model, data->sequence_length, &parameters->stack, err));
+    return check_graphs(declaration, &data->common, parameters, err);
 }
 
 static const struct workload_form form = {&schema, check_declaration};
@@ -325,6 +340,36 @@ static enum status upload_weights(const struct pass_instance *instance, struct e
     return STATUS_OK;
 }
 
+/*
+ * Says what does not fit before the device has to. Attention has no probabilities there; what
+ * shares the host's memory has the parameters in it twice.
+ */
+static enum status check_memory(const struct pass_instance *instance, struct error *err)
+{
+    const struct device *device = instance->base.device;
+    const uint64_t size = dtype_bits(precision_dtype(instance->base.work.precision)) / 8;
+    CLEANUP(stack_graph_finish) struct stack_graph graph = {0};
+    CLEANUP(graph_plan_finish) struct graph_plan plan = {0};
+    unsigned __int128 bytes;
+    uint64_t largest = 0;
+
+    TRY(build(&instance->base.work, instance->sequences, instance->length, &graph, err));
+    for (uint32_t i = 0; i < graph.graph->value_count; i++) {
+        const struct graph_value *value = &graph.graph->values[i];
+
+        if (value->shape.rank > 2)
+            graph_lend(graph.graph, i);
+        else if (value->count > largest)
+            largest = value->count;
+    }
+    TRY(graph_plan_init(&plan, graph.graph, err));
+    bytes = (unsigned __int128)stack_parameter_count(&graph) *
+                (size + (device->info.unified_memory ? sizeof(float) : 0)) +
+            (unsigned __int128)plan.pool * size;
+    return workload_check_memory(device, bytes > UINT64_MAX ? UINT64_MAX : (uint64_t)bytes,
+                                 largest * size, err);
+}
+
 static enum status make_session(struct pass_instance *instance, struct error *err)
 {
     static const struct lowering *const own[] = {session_stack_lowerings, NULL};
@@ -391,7 +436,6 @@ static enum status take_framework(struct pass_instance *instance, struct error *
     text_init(&model);
     TRY(device_buffer_alloc(instance->base.device, rows * instance->columns * sizeof(float),
                             BUFFER_READ_WRITE, &instance->output, err));
-    TRY(stack_onnx_check(&instance->graph, err));
     TRY(stack_onnx_write(&instance->graph, instance->length, instance->weights, &model, err));
     return prepare(instance, &model, err);
 }
@@ -408,6 +452,8 @@ static enum status init(struct workload_instance *base, struct error *err)
     rows = instance->sequences * instance->length;
     TRY(build(&base->work, instance->sequences, instance->length, &instance->graph, err));
     instance->columns = graph_size(&instance->graph.graph->values[instance->graph.out], 1);
+    TRY(base->work.framework ? stack_onnx_check(&instance->graph, err)
+                             : check_memory(instance, err));
     instance->tokens = malloc(rows * sizeof(*instance->tokens));
     if (!instance->tokens)
         return error_no_memory(err);
