@@ -29,15 +29,17 @@
 
 /* ---- what the harness saw, as a record ---- */
 
-#define ROW(member, with_flags, says)                                                              \
-    MEMBER(RECORD, INTEGER, member, .flags = (with_flags), .help = (says)),
+#define ROW_OF(kind, member, with_flags, says)                                                     \
+    MEMBER(RECORD, kind, member, .flags = (with_flags), .help = (says)),
+#define ROW(...) ROW_OF(INTEGER, __VA_ARGS__)
+#define DURATION(...) ROW_OF(COUNT, __VA_ARGS__)
 #define RECORD struct conduct_clocks
-static const struct member clocks_members[] = {CONDUCT_CLOCKS_MAP(ROW)};
+static const struct member clocks_members[] = {CONDUCT_CLOCKS_MAP(DURATION)};
 #undef RECORD
 const struct type conduct_clocks_type = TYPE(struct conduct_clocks, "clocks", clocks_members);
 
 #define RECORD struct conduct_report
-static const struct member report_members[] = {CONDUCT_REPORT_MAP(ROW)};
+static const struct member report_members[] = {CONDUCT_REPORT_MAP(DURATION)};
 #undef RECORD
 const struct type conduct_report_type = TYPE(struct conduct_report, "a report", report_members);
 

@@ -109,6 +109,35 @@ TEST(bad)
     }
 }
 
+/* What a window took is a number from 0 up, or null: each member is named. */
+TEST(bad_durations)
+{
+    static const struct {
+        const char *member, *json;
+    } rows[] = {
+        {"reference_ns", "\"reference_ns\":-1"},
+        {"read_back_ns", "\"read_back_ns\":-9223372036854775808"},
+        {"clocks.raw_ns", "\"clocks\":{\"raw_ns\":-5,\"ticks\":1,\"device_ns\":1}"},
+        {"clocks.ticks", "\"clocks\":{\"raw_ns\":1,\"ticks\":-1,\"device_ns\":1}"},
+        {"clocks.device_ns", "\"clocks\":{\"raw_ns\":1,\"ticks\":1,\"device_ns\":\"1\"}"},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct message message;
+        struct error err = ERROR_INIT;
+        char line[256], words[64];
+
+        snprintf(line, sizeof(line),
+                 "{\"type\":\"phase\",\"name\":\"window\",\"begin_ns\":1,\"end_ns\":2,%s}",
+                 rows[i].json);
+        snprintf(words, sizeof(words), "\"%s\"", rows[i].member);
+        if (message_parse(line, strlen(line), &message, &err) != STATUS_PROTOCOL)
+            fail_msg("accepted: %s", line);
+        if (!strstr(err.message, words))
+            fail_msg("no %s in: %s", words, err.message);
+    }
+}
+
 /* What is sent over a pipe, as it is read at its other end; the line in `ret_line`. */
 static struct message passed_on(struct channel *channel, const struct message *sent,
                                 char ret_line[512])
