@@ -137,6 +137,14 @@ bool conduct_note_check(struct conduct *conduct, const char *phase)
     return checked != NULL;
 }
 
+/* `to` - `from`, or the nearest there is: what a file says of times may be any number. */
+static int64_t between(int64_t from, int64_t to)
+{
+    int64_t ret;
+
+    return !__builtin_sub_overflow(to, from, &ret) ? ret : to > from ? INT64_MAX : INT64_MIN;
+}
+
 static int64_t span(const struct conduct_part *part)
 {
     return part->wall_ns + part->gap_ns;
@@ -281,7 +289,8 @@ static enum status check_gaps(const struct protocol *protocol, const struct cond
                              spent.gaps / 1e9, spent.window / 1e9);
         return STATUS_OK;
     }
-    if (window->gap_ns - conduct->seen.spot_checks_ns > span(window) / GAP_PART + GAP_SLACK_NS)
+    if (between(conduct->seen.spot_checks_ns, window->gap_ns) >
+        span(window) / GAP_PART + GAP_SLACK_NS)
         return error_set(err, STATUS_INVALID,
                          "clock.gaps: %.3g s of the window's %.3g s lie between samples",
                          (double)window->gap_ns / 1e9, (double)span(window) / 1e9);
@@ -327,20 +336,20 @@ static enum status check_window(const struct protocol *protocol, const struct co
 static enum status check_harness_clock(const struct conduct *conduct, struct error *err)
 {
     const struct conduct_part *window = &conduct->window;
-    const int64_t elapsed = conduct->seen.told_ns - conduct->seen.go_ns;
+    const int64_t elapsed = between(conduct->seen.go_ns, conduct->seen.told_ns);
 
     if (conduct->seen.kernel_ns >= 0) {
-        const int64_t apart = elapsed - conduct->seen.kernel_ns;
+        const double apart = fabs((double)elapsed - (double)conduct->seen.kernel_ns);
 
-        if ((apart < 0 ? -apart : apart) > elapsed / CLOCK_RATE_PART + CLOCK_SLACK_NS)
+        if (apart > (double)(elapsed / CLOCK_RATE_PART + CLOCK_SLACK_NS))
             return error_set(
                 err, STATUS_INVALID,
                 "clock.kernel: the window took %.6g s by this program's clock and %.6g "
                 "s by the kernel's: a library changes the time (LD_PRELOAD?)",
                 (double)elapsed / 1e9, (double)conduct->seen.kernel_ns / 1e9);
     }
-    if (window->begin_ns < conduct->seen.go_ns - CLOCK_SLACK_NS ||
-        window->end_ns > conduct->seen.told_ns + CLOCK_SLACK_NS)
+    if (between(window->begin_ns, conduct->seen.go_ns) > CLOCK_SLACK_NS ||
+        between(conduct->seen.told_ns, window->end_ns) > CLOCK_SLACK_NS)
         return error_set(
             err, STATUS_INVALID,
             "clock.window: the worker's window is from %.6g to %.6g s of the trial, and "
@@ -393,8 +402,8 @@ static double date_share(const struct conduct *conduct, bool within)
     const struct conduct_seen *seen = &conduct->seen;
     const int64_t from = within ? seen->go_utc_ns : conduct->started_utc_ns;
     const int64_t to = within ? seen->told_utc_ns : seen->go_utc_ns;
-    const int64_t elapsed = within ? seen->told_ns - seen->go_ns : seen->go_ns;
-    const double apart = (double)(to - from) - (double)elapsed;
+    const int64_t elapsed = within ? between(seen->go_ns, seen->told_ns) : seen->go_ns;
+    const double apart = (double)between(from, to) - (double)elapsed;
     const double beyond = fabs(apart) - (double)CLOCK_SLACK_NS;
 
     return from > 0 && to > 0 && elapsed > 0 && beyond > 0
@@ -406,7 +415,7 @@ double conduct_clock_share(const struct conduct *conduct, enum conduct_clock clo
 {
     const struct conduct_clocks *harness = &conduct->seen.clocks,
                                 *worker = &conduct->seen.worker_clocks;
-    const int64_t elapsed = conduct->seen.told_ns - conduct->seen.go_ns;
+    const int64_t elapsed = between(conduct->seen.go_ns, conduct->seen.told_ns);
     const int64_t phase =
         conduct->window.begin_ns < 0 ? 0 : conduct->window.end_ns - conduct->window.begin_ns;
 

@@ -186,6 +186,20 @@ TEST(server)
     SERVED("verification", c.is_endpoint = true; c.seen.spot_checks = 0; c.checked_before = false);
 }
 
+/* Times of a file that are no times: none wraps around into a window that fits. */
+TEST(no_times)
+{
+    struct conduct wild = *base;
+
+    wild.seen.go_ns = INT64_MIN;
+    wild.seen.told_ns = INT64_MAX;
+    wild.seen.clocks.raw_ns = 10 * S;
+    assert_true(conduct_clock_share(&wild, CONDUCT_CLOCK_RAW) > 0.5);
+    BREAKS("clock.kernel", c.seen.go_ns = INT64_MIN; c.seen.told_ns = INT64_MAX);
+    BREAKS("clock.gaps", c.window.wall_ns = 4 * S; c.window.gap_ns = 6052000000;
+           c.seen.spot_checks_ns = INT64_MIN);
+}
+
 /* Of samples of 10 ms; reading may take 0.1 ms. */
 TEST(read_back)
 {
