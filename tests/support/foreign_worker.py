@@ -50,12 +50,14 @@ def hear(seconds=None):
     return json.loads(line)
 
 
-def spend(ns):
-    """What its samples say that they took; with the spot checks that are asked for meanwhile."""
-    until = now() + ns
+def spend(begin, ns):
+    """What its samples say that they took, and the spot checks that are asked for meanwhile. When both were over, had
+    nothing delayed it: its samples are of known length, so a wait for a processor is in none of them."""
+    until = begin + ns
     while (left := until - now()) > 0:
         if message := hear(left / 1e9):
-            spot_check(message)
+            until += spot_check(message)
+    return until
 
 
 spots = 0
@@ -76,6 +78,7 @@ def read_pattern(path):
 
 def hand_over(message):
     global handed, pattern
+    begin = now()
     handed += 1
     data, name, dtype = bytearray(pattern), "pattern", "F32"
     if HANDOVER == "nan":
@@ -94,20 +97,23 @@ def hand_over(message):
             file.write(data[:-4] if HANDOVER == "truncated" else data)
     if HANDOVER != "stale":
         pattern = read_pattern(message["inputs"])
-    say(type="handed_over", number=message["number"] + (HANDOVER == "number"), took_ns=1000,
+    took_ns = now() - begin
+    say(type="handed_over", number=message["number"] + (HANDOVER == "number"), took_ns=took_ns,
         iteration=handed if HANDOVER == "iterations" else 1 if HANDOVER == "same" else handed * 1000000)
+    return took_ns
 
 
 def spot_check(message):
+    """How long it says that this took."""
     global spots
     if message["type"] == "hand_over":
-        hand_over(message)
-        return
+        return hand_over(message)
     assert message["type"] == "spot_check" and len(message["secret"]) == 16, message
     if MODE == "ignores_spots":
-        return
+        return 0
     spots += 1
     say(type="spot_checked", number=message["number"] + (MODE == "wrong_spot"), took_ns=1000)
+    return 1000
 
 
 def sync(at):
@@ -138,13 +144,12 @@ def sample(first, count, name=None):
     """So many samples; of the phase `name`, which takes as long as they do."""
     begin = now()
     values = [LEVEL_NS + SAMPLE_NS // 1000 * ((i * 7919) % 13) for i in range(first, first + count)]
-    if name:
-        spend(sum(values) * (4 if MODE == "slow_clock" and name == "window" else 1))
+    over = spend(begin, sum(values) * (4 if MODE == "slow_clock" and name == "window" else 1)) if name else begin
     say(type="samples", series="wall_ns", first=first, values=values)
     say(type="samples", series="gap_ns", first=first, values=[0] * count)
     if name:
-        slow = 3 * (now() - begin) // 4 if MODE == "slow_phase" and name == "window" else 0
-        say(type="phase", name=name, begin_ns=begin - slow, end_ns=now() - slow)
+        slow = 3 * (over - begin) // 4 if MODE == "slow_phase" and name == "window" else 0
+        say(type="phase", name=name, begin_ns=begin - slow, end_ns=over - slow)
 
 
 def check(phase, passed, error=0.0):
