@@ -86,8 +86,8 @@ static void run_and_verify(const char *kernel, const char *shape, int lanes,
     stop(&running);
 }
 
-/* The largest have more than a tile of data and a piece of a fingerprint (2^18 elements), copy's more
- * than a tile of the comparison (2^20). */
+/* The largest have more than a tile of data and a piece of a fingerprint (2^18 elements), copy's
+ * more than a tile of the comparison (2^20). */
 static const struct {
     const char *kernel;
     const char *shapes[5];
