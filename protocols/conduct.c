@@ -307,9 +307,9 @@ static enum status check_read_back(const struct conduct *conduct, struct error *
         return STATUS_OK;
     return error_set(
         err, STATUS_INVALID,
-        "clock.result: a byte of the result was there %.3g s or more after nine of ten "
-        "samples, which take %.3g s: the wait for the device returns early",
-        (double)conduct->seen.report.read_back_ns / 1e9, sample_ns / 1e9);
+        "clock.result: after nine of ten samples, which take %.3g s, reading a byte of the result "
+        "took %.3g s or more longer than reading it again: the wait for the device returns early",
+        sample_ns / 1e9, (double)conduct->seen.report.read_back_ns / 1e9);
 }
 
 static enum status check_window(const struct protocol *protocol, const struct conduct *conduct,

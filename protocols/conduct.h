@@ -46,9 +46,10 @@ struct conduct_part {
     X(reference_ns, NOTED_LATER,                                                                   \
       "what assay's own worker says that it spent in the window in the reference loop")            \
     X(read_back_ns, NOTED_LATER,                                                                   \
-      "the 10th percentile, since a busy machine delays many, of the times until a byte of the"    \
-      " result was read back after a sample, after those that the worker drew (null of another"    \
-      " program, of fewer than three, and of `generation` and `synthetic`)")
+      "the 10th percentile, since a busy machine delays some, of how much longer it took to read"   \
+      " a byte of the result back after a sample than to read it again, after those that the"       \
+      " worker drew (null of another program, of fewer than three, and of `generation` and"         \
+      " `synthetic`)")
 
 /* What the harness saw: member `conduct` of the trial's facts, with those above. */
 #define CONDUCT_SEEN_MAP(X)                                                                        \

@@ -174,8 +174,8 @@ struct workload_kind {
      */
     enum status (*iterate)(struct workload_instance *instance, struct error *err);
     /*
-     * An array that each iteration writes, of which a byte is read back after drawn samples: work
-     * that is not over then is waited for. NULL: there is none.
+     * An array that each iteration writes, of which a byte is read back twice after drawn samples:
+     * the first waits for work that is not over, the second does not. NULL: there is none.
      */
     struct buffer *(*result)(struct workload_instance *instance);
     /*

@@ -49,7 +49,7 @@ struct worker {
     struct reference_loop *reference; /* NULL: the protocol or the device has none */
     int64_t *reference_ns;            /* of a pass before the sample; -1: none was made */
     int64_t reference_end_ns;         /* of the latest passes */
-    int64_t *read_backs; /* times of reading a byte of the result back; NULL: the kind has none */
+    int64_t *read_backs; /* how late a byte of the result was; NULL: the kind has none */
     size_t read_back_count;
     struct random drawn;         /* the samples after which that is done */
     int64_t reference_spent_ns;  /* in all passes */
