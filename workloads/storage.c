@@ -131,6 +131,22 @@ void storage_decode(enum dtype type, const void *bytes, uint64_t count, float *r
 
 #define TILE_ELEMENTS ((uint64_t)1 << 20)
 
+enum status storage_download(struct buffer *buffer, enum dtype type, uint64_t offset,
+                             uint64_t count, float *ret, struct error *err)
+{
+    const uint64_t size = dtype_bits(type) / 8;
+    AUTO_FREE void *bytes = NULL;
+
+    if (type == DTYPE_F32)
+        return device_download(buffer, offset * size, ret, count * size, err);
+    bytes = malloc(count * size);
+    if (!bytes)
+        return error_no_memory(err);
+    TRY(device_download(buffer, offset * size, bytes, count * size, err));
+    storage_decode(type, bytes, count, ret);
+    return STATUS_OK;
+}
+
 enum status storage_poison(struct buffer *buffer, enum dtype type, uint64_t offset, uint64_t count,
                            struct error *err)
 {

@@ -45,6 +45,13 @@ void storage_encode(enum dtype type, const float *values, uint64_t count, void *
 void storage_decode(enum dtype type, const void *bytes, uint64_t count, float *ret);
 
 /*
+ * `count` elements of an array on a device, from element `offset` on, as f32. Waits. Errors of
+ * device_download; NO_MEMORY.
+ */
+enum status storage_download(struct buffer *buffer, enum dtype type, uint64_t offset,
+                             uint64_t count, float *ret, struct error *err);
+
+/*
  * Fills `count` elements of any type, from element `offset` on, with NaN, or -1 in types that have
  * none: what has to be written before it can pass a check. In the types of a text's storage it is
  * the NaN without a payload: of others, exp_f32_to_88 (kernels/memory_exp.h) makes a number.

@@ -52,19 +52,12 @@ enum status check_settle(struct workload_instance *instance, struct error *err)
 enum status check_output_row(const struct check_output *output, uint64_t row, float *ret,
                              struct error *err)
 {
-    const uint64_t size = dtype_bits(output->type) / 8, count = output->columns;
     const uint64_t first = output->first + row * output->stride;
-    AUTO_FREE void *bytes = NULL;
 
-    for (uint64_t i = 0; !output->buffer && i < count; i++)
+    if (output->buffer)
+        return storage_download(output->buffer, output->type, first, output->columns, ret, err);
+    for (uint64_t i = 0; i < output->columns; i++)
         ret[i] = (float)element_decode(output->type, output->data, first + i);
-    if (!output->buffer)
-        return STATUS_OK;
-    bytes = malloc(count * size);
-    if (!bytes)
-        return error_no_memory(err);
-    TRY(device_download(output->buffer, first * size, bytes, count * size, err));
-    storage_decode(output->type, bytes, count, ret);
     return STATUS_OK;
 }
 

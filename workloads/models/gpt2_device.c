@@ -283,18 +283,8 @@ enum gpt2_buffer gpt2_device_weights(const struct gpt2_device *model)
 enum status gpt2_device_fetch(const struct gpt2_device *model, enum gpt2_buffer buffer,
                               uint64_t offset, uint64_t count, float *ret, struct error *err)
 {
-    const enum dtype type = gpt2_device_type(&model->plan, buffer);
-    const uint64_t size = dtype_bits(type) / 8;
-    AUTO_FREE void *bytes = NULL;
-
-    if (type == DTYPE_F32)
-        return device_download(model->buffers[buffer], offset * size, ret, count * size, err);
-    bytes = malloc(count * size);
-    if (!bytes)
-        return error_no_memory(err);
-    TRY(device_download(model->buffers[buffer], offset * size, bytes, count * size, err));
-    storage_decode(type, bytes, count, ret);
-    return STATUS_OK;
+    return storage_download(model->buffers[buffer], gpt2_device_type(&model->plan, buffer), offset,
+                            count, ret, err);
 }
 
 enum status gpt2_device_gradients_finite(const struct gpt2_device *model, bool *ret,

@@ -39,16 +39,13 @@ static enum status fetch(const struct session *session, uint32_t value, uint64_t
                          uint64_t count, float **ret, struct error *err)
 {
     const struct session_place *place = &session->places[value];
-    const uint64_t size = dtype_bits(place->type) / 8;
-    AUTO_FREE void *bytes = malloc(count * size);
     AUTO_FREE float *numbers = malloc(count * sizeof(*numbers));
 
-    if (!bytes || !numbers)
+    if (!numbers)
         return error_no_memory(err);
-    TRY(device_download(place->buffer,
-                        (session_at(session, value).offset + from * place->stride) * size, bytes,
-                        count * size, err));
-    storage_decode(place->type, bytes, count, numbers);
+    TRY(storage_download(place->buffer, place->type,
+                         session_at(session, value).offset + from * place->stride, count, numbers,
+                         err));
     *ret = numbers;
     numbers = NULL;
     return STATUS_OK;
