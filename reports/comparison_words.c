@@ -191,15 +191,9 @@ static void append_served(struct text *out, const struct stored_comparison *comp
 
 static const char *condition_words(const char *code)
 {
-    static const char *const words[][2] = {{"contention", "contention by other processes"},
-                                           {"steal", "steal by the hypervisor"},
-                                           {"cgroup_throttled", "a CPU quota"},
-                                           {"device_throttled", "throttling of the device"},
-                                           {"device_shared", "other processes on the device"}};
-
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-        if (code && !strcmp(code, words[i][0]))
-            return words[i][1];
+    for (size_t i = 0; code && i < COMPARISON_CONDITIONS; i++)
+        if (!strcmp(code, comparison_conditions[i].code))
+            return comparison_conditions[i].words;
     return code ? code : "?";
 }
 

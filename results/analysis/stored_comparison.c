@@ -14,24 +14,28 @@
 #include "results/analysis/serving_change.h"
 #include "results/analysis/varied.h"
 
-/*
- * Adds to `conditions` what was found in a record's estimate of the hour it was measured in, and
- * not of the subject: the winner may be another at another hour.
- */
+const struct comparison_condition comparison_conditions[COMPARISON_CONDITIONS] = {
+    {"contention", "contention by other processes"},
+    {"steal", "steal by the hypervisor"},
+    {"cgroup_throttled", "a CPU quota"},
+    {"device_throttled", "throttling of the device"},
+    {"device_shared", "other processes on the device"},
+};
+
+/* Adds the codes of those that were found in a record's estimate, each once. */
 static bool add_conditions(const json_t *record, json_t *conditions)
 {
-    static const char *const codes[] = {"contention", "steal", "cgroup_throttled",
-                                        "device_throttled", "device_shared"};
     const json_t *findings = json_object_get(json_object_get(record, "estimate"), "findings");
 
-    for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+    for (size_t i = 0; i < COMPARISON_CONDITIONS; i++) {
+        const char *code = comparison_conditions[i].code;
         bool found = false, known = false;
 
         EACH(finding, findings)
-            found |= !strcmp(member_text(finding, "code"), codes[i]);
+            found |= !strcmp(member_text(finding, "code"), code);
         EACH(condition, conditions)
-            known |= !strcmp(json_string_value(condition), codes[i]);
-        if (found && !known && json_array_append_new(conditions, json_string(codes[i])) != 0)
+            known |= !strcmp(json_string_value(condition), code);
+        if (found && !known && json_array_append_new(conditions, json_string(code)) != 0)
             return false;
     }
     return true;

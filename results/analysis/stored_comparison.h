@@ -21,6 +21,15 @@
 #include "results/analysis/pairs.h"
 #include "results/store/store.h"
 
+/* Findings of the hour in which a result was measured, and not of its subject: at another hour the
+ * winner may be another. */
+#define COMPARISON_CONDITIONS 5
+struct comparison_condition {
+    const char *code;  /* of the finding */
+    const char *words; /* behind "under" */
+};
+extern const struct comparison_condition comparison_conditions[COMPARISON_CONDITIONS];
+
 struct stored_comparison {
     char a[80], b[80]; /* result ids */
     int64_t cells[2];
