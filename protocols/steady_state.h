@@ -48,14 +48,14 @@
 
 struct steady_state {
     enum estimate_verdict verdict; /* any but INSUFFICIENT where count >= STEADY_STATE_LEAST */
-    size_t from;      /* first steady sample; the count of samples when there is none */
-    double change;    /* relative: of the start against the end (warmup, slowdown: +0.1 is 10 %
-                         slower at the start), or over the window (drift: +0.1 grows 10 %) */
-    double remainder; /* share of the steady part's mean that the end of an approach still may
-                         be; 0 where it is lost in the noise */
-    double disturbed; /* share of the samples that count which lie at levels that came and went;
-                         their mean against that of the rest, relative: 0 without any */
-    double disturbance;
+    size_t from;        /* first steady sample; the count of samples when there is none */
+    double change;      /* relative: of the start against the end (warmup, slowdown: +0.1 is 10 %
+                           slower at the start), or over the window (drift: +0.1 grows 10 %) */
+    double remainder;   /* share of the steady part's mean that the end of an approach still may
+                           be; 0 where it is lost in the noise */
+    double disturbed;   /* share of the counted samples that are at temporary levels; 0: there are
+                           none */
+    double disturbance; /* relative difference of the mean of those samples from that of the rest */
     double memory_order;   /* of integration, > 0 where long memory fits well enough to be possible:
                               no interval of a mean can be made of such a series */
     double root_distance;  /* undetermined, without memory: n (1 - sum of phi); 0: else */

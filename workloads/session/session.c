@@ -40,7 +40,7 @@ bool session_is_followed(const struct session *session, const struct graph_node 
            session->places[node->out[0]].last_read == node + 1 - session->graph->nodes;
 }
 
-/* The first of a list that takes the node, and how many nodes it takes. */
+/* The first lowering of a list that takes the node, and how many nodes it takes. */
 static const struct lowering *find(const struct session *session, const struct lowering *list,
                                    const struct graph_node *node, size_t *ret_count)
 {
@@ -62,7 +62,7 @@ static bool is_alike(const struct graph *graph, const struct graph_node *a,
            graph_size(graph_input(graph, a, 0), -1) == graph_size(graph_input(graph, b, 0), -1);
 }
 
-/* Anew, or what a step before has. */
+/* Prepares the step's buffer, or takes that of an equal earlier step. */
 static enum status prepare(struct session *session, uint32_t first, struct error *err)
 {
     const struct graph_node *nodes = session->graph->nodes;

@@ -35,17 +35,18 @@ struct session;
 /* What an operator launches. */
 struct lowering {
     const struct graph_op *op;
-    /* How many nodes it does as one, this and those behind it; 0: not this one. NULL: 1. */
+    /* How many nodes it does in one launch, from this one on; 0: it does not take this one.
+     * NULL: 1. */
     size_t (*takes)(const struct session *session, const struct graph_node *node);
     enum status (*launch)(struct session *session, const struct graph_node *node,
                           struct error *err);
-    /* What launches need besides: a new buffer, which is the session's, on failure, too. NULL:
-     * nothing. */
+    /* Makes a buffer that launches need; the session owns it, also on failure. NULL: none. */
     enum status (*prepare)(const struct session *session, const struct graph_node *node,
                            struct buffer **ret, struct error *err);
 };
 
-/* Sees the input of a GEMM with a weight, `count` elements; may wait for the device. */
+/* Called with the input of each GEMM that has a weight, `count` elements; may wait for the device.
+ */
 typedef enum status session_observe_fn(void *observer, struct operand x, uint64_t count,
                                        struct error *err);
 
@@ -89,8 +90,8 @@ void session_finish(struct session *session);
 /*
  * Gives each parameter a buffer, and each computed value that another step reads, or none does: one
  * whose value has been read for the last time, where there is one of that size. In the storage
- * type; rows of one element in f32. Probabilities have none. Behind session_prepare; the buffers
- * are the session's.
+ * type; rows of one element in f32. Probabilities have none. Called after session_prepare; the
+ * session owns the buffers.
  */
 enum status session_allocate(struct session *session, struct device *device, struct error *err);
 
