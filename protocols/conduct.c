@@ -427,7 +427,7 @@ double conduct_clock_share(const struct conduct *conduct, enum conduct_clock clo
         return fmax(share_of(elapsed, ticks_ns(conduct, harness->ticks), false),
                     share_of(phase, ticks_ns(conduct, worker->ticks), false));
     case CONDUCT_CLOCK_DEVICE:
-        return fmax(share_of(phase, (double)worker->device_ns, true),
+        return fmax(share_of(elapsed, (double)worker->device_ns, true),
                     share_of(conduct->window.wall_ns, (double)conduct->window.device_ns, true));
     case CONDUCT_CLOCK_DATE:
         return fabs(date_share(conduct, true));

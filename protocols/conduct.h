@@ -44,11 +44,12 @@ struct conduct_part {
 /* What assay's own worker says of its window: in its message `phase`, and so in the record. */
 #define CONDUCT_REPORT_MAP(X)                                                                      \
     X(reference_ns, NOTED_LATER,                                                                   \
-      "what assay's own worker says that it spent in the window in the reference loop")            \
+      "what assay's own worker says that it spent in the window in the reference loop and in"      \
+      " reading results back, each as long as a second time at most")                              \
     X(read_back_ns, NOTED_LATER,                                                                   \
       "the 10th percentile, since a busy machine delays some, of how much longer it took to read"   \
       " a byte of the result back after a sample than to read it again, after those that the"       \
-      " worker drew (null of another program, of fewer than three, and of `generation` and"         \
+      " worker drew (null of another program, of fewer than eight, and of `generation` and"         \
       " `synthetic`)")
 
 /* What the harness saw: member `conduct` of the trial's facts, with those above. */
@@ -67,8 +68,8 @@ struct conduct_part {
     X(window_checks_ns, NOTED_LATER, "the same of those within the window")                        \
     X(checked_least_ns, NOTED_LATER,                                                               \
       "the shortest of the iterations that were checked, each from an empty queue until a byte of" \
-      " its result was read back (not known of other programs, which hand over what a sample"      \
-      " left, and of `generation` and `synthetic`)")                                               \
+      " its result was read back, without waiting for a processor (not known of other programs,"   \
+      " which hand over what a sample left, and of `generation` and `synthetic`)")                                               \
     X(checked_median_ns, NOTED_LATER, "the median of the same iterations")                         \
     X(outputs_checked, MEMBER_OPTIONAL,                                                            \
       "how many times assay compared outputs that the worker handed over: at least once for each"  \

@@ -79,7 +79,8 @@ enum metric_better { METRIC_LOWER, METRIC_HIGHER, METRIC_NEITHER };
     X(CHECK_SHARE, "check_share", "window in checks", RATIO, "1", NEITHER, 0,                      \
       "check_ratio", "time of the spot checks within the windows / their length")                  \
     X(GAP_SHARE, "gap_share", "window in gaps", RATIO, "1", NEITHER, 0,                            \
-      "gap_ratio", "time in no sample, spot check or reference loop / length of the windows")      \
+      "gap_ratio",                                                                                 \
+      "time in no sample, spot check, reference loop or read-back / length of the windows")        \
     X(P50, "p50", "p50", TIME, "ns", LOWER, 0.5,                                                   \
       "iteration_p50_seconds", "median of the samples, per iteration")                             \
     X(P75, "p75", "p75", TIME, "ns", LOWER, 0.75,                                                  \

@@ -17,6 +17,7 @@
 #include "harness/core/status.h"
 #include "harness/core/tensors.h"
 #include "harness/core/text.h"
+#include "harness/core/waits.h"
 #include "workloads/declared.h"
 
 #define WORKLOAD_STAGES_MAX 16
@@ -232,9 +233,10 @@ struct workload_instance {
     struct workload_case work;
     struct device *device;
     uint64_t unchecked; /* iterations since the outputs were poisoned; kinds count where they are */
-    /* When the iteration that is checked began, and what the latest one took until a word of its
-     * result was read back; -1: not known. */
-    int64_t checked_begin_ns, checked_ns;
+    /* Since the iteration that is checked began, and what the latest one took until a word of its
+     * result was read back, waits_span_end_ns; -1: not known. */
+    struct waits_span checked;
+    int64_t checked_ns;
 };
 
 /*

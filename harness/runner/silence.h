@@ -10,7 +10,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #define SILENCE_QUEUED_MOST 9
 
@@ -31,17 +30,11 @@ bool silence_is_long(const struct silence *silence, int64_t now_ns, int64_t limi
 void silence_broken(struct silence *silence, int64_t now_ns);
 
 /*
- * Takes what silence_queued gives at this moment (-1: not looked at), and returns how much of the
- * silence counts against this limit. Between two calls at most the time between them is taken off.
+ * Takes what waits_queued_ns (core/waits.h) gives at this moment (-1: not looked at), and returns
+ * how much of the silence counts against this limit. Between two calls at most the time between
+ * them is taken off.
  */
 int64_t silence_counted(struct silence *silence, int64_t now_ns, int64_t queued_ns,
                         int64_t limit_ns);
-
-/*
- * How long the threads of a process have waited for a processor so far, in sum, in ns (the second
- * number of /proc/PID/task/TID/schedstat; Linux, Documentation/scheduler/sched-stats.rst). -1: not
- * known.
- */
-int64_t silence_queued(pid_t pid);
 
 #endif

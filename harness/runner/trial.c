@@ -10,6 +10,7 @@
 #include "harness/core/clock.h"
 #include "harness/core/process.h"
 #include "harness/core/text.h"
+#include "harness/core/waits.h"
 #include "harness/runner/environment.h"
 #include "harness/runner/handover.h"
 #include "harness/runner/message.h"
@@ -430,8 +431,9 @@ static int64_t next_tick_ns(const struct watch *watch)
 static bool is_silent_too_long(const struct watch *watch, struct silence *silence)
 {
     const int64_t now_ns = clock_monotonic_ns(), limit_ns = silence_ns(watch);
-    const int64_t queued_ns =
-        silence_is_long(silence, now_ns, limit_ns) ? silence_queued(watch->worker.process.pid) : -1;
+    const int64_t queued_ns = silence_is_long(silence, now_ns, limit_ns)
+                                  ? waits_queued_ns(watch->worker.process.pid)
+                                  : -1;
 
     return silence_counted(silence, now_ns, queued_ns, limit_ns) > limit_ns;
 }

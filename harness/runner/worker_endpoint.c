@@ -360,6 +360,7 @@ static enum status run_window(struct worker *worker, struct error *err)
 {
     struct worker_endpoint *endpoint = worker->endpoint;
     const struct clock_point begin = clock_point_read();
+    struct clock_point end;
     enum status status;
 
     worker->window_first = (int64_t)worker->sampler.count;
@@ -368,7 +369,8 @@ static enum status run_window(struct worker *worker, struct error *err)
                           endpoint->requests, &endpoint->stats, err);
     sampler_end(&worker->sampler);
     endpoint->ran = true;
-    return status == STATUS_OK ? worker_send_window(worker, &begin, err) : status;
+    end = clock_point_read();
+    return status == STATUS_OK ? worker_send_window(worker, &begin, &end, err) : status;
 }
 
 static enum status send_facts(struct worker *worker, struct error *err)

@@ -52,7 +52,7 @@ struct worker {
     int64_t *read_backs; /* how late a byte of the result was; NULL: the kind has none */
     size_t read_back_count;
     struct random drawn;         /* the samples after which that is done */
-    int64_t reference_spent_ns;  /* in all passes */
+    int64_t aside_ns;            /* spent in its passes and in reading back, of this phase */
     struct buffer *flush_buffer; /* cold cache only */
     void *flush_bytes;
     uint64_t flush_size;
@@ -73,9 +73,9 @@ struct worker {
 enum status worker_send_phase(struct worker *worker, const char *name, int64_t begin_ns,
                               struct error *err);
 
-/* The phase `window` from `begin` on, with what other clocks say that it took. */
+/* The phase `window` between the two, with what other clocks say that it took. */
 enum status worker_send_window(struct worker *worker, const struct clock_point *begin,
-                               struct error *err);
+                               const struct clock_point *end, struct error *err);
 
 /* Memory for samples, events for the device's clock, the buffer of a cold cache. */
 enum status worker_prepare_series(struct worker *worker, struct error *err);

@@ -12,7 +12,7 @@
 /* Samples are sent between samples, at most this often: sending evicts cache lines. */
 #define SEND_INTERVAL_NS ((int64_t)1000000000)
 #define READ_BACKS_MAX ((size_t)65536)
-#define READ_BACKS_LEAST 3
+#define READ_BACKS_LEAST 8
 /* The 10th percentile is sent: a busy machine delays some first read-backs, an early return all. */
 #define READ_BACK_OF 10
 #define REFERENCE_PART 5 /* a fifth of the measured time is spent in the reference loop */
@@ -238,17 +238,25 @@ static enum status run_reference(struct worker *worker, size_t index, struct err
     } while (index > 0 && now_ns - begin_ns < since_ns / REFERENCE_PART);
     worker->reference_ns[index] = (now_ns - begin_ns) / passes;
     worker->reference_end_ns = now_ns;
-    worker->reference_spent_ns += now_ns - begin_ns;
+    worker->aside_ns += now_ns - begin_ns;
     return STATUS_OK;
 }
 
-/* After one of how many samples: so many that it takes about a thousandth of the time. */
-static uint64_t read_back_one_in(const struct sampler *sampler)
+/*
+ * After one of how many samples: so many that it takes about a thousandth of the time, but for the
+ * first of them, so that short windows have some.
+ */
+static uint64_t read_back_one_in(const struct worker *worker)
 {
+    const struct sampler *sampler = &worker->sampler;
     const size_t last = sampler->count - 1;
     const int64_t since_ns = sampler->wall_ns[last] + sampler->gap_ns[last];
 
-    return since_ns < 2000000 ? 64 : since_ns < 20000000 ? 8 : 1;
+    if (since_ns >= 20000000)
+        return 1;
+    if (worker->read_back_count < 2 * READ_BACKS_LEAST)
+        return 2;
+    return since_ns >= 2000000 ? 8 : 64;
 }
 
 /*
@@ -259,19 +267,23 @@ static uint64_t read_back_one_in(const struct sampler *sampler)
  */
 static enum status read_back(struct worker *worker, struct error *err)
 {
-    int64_t ends_ns[2], late_ns;
+    int64_t took_ns[2], late_ns, then_ns;
     unsigned char byte;
 
     if (!worker->read_backs || worker->read_back_count == READ_BACKS_MAX ||
-        random_next_below(&worker->drawn, read_back_one_in(&worker->sampler)) != 0)
+        random_next_below(&worker->drawn, read_back_one_in(worker)) != 0)
         return STATUS_OK;
+    then_ns = worker->sampler.previous_end_ns;
     for (size_t i = 0; i < 2; i++) {
         TRY(device_download(worker->workload.kind->result(worker->instance), 0, &byte, sizeof(byte),
                             err));
-        ends_ns[i] = clock_monotonic_ns();
+        took_ns[i] = clock_monotonic_ns() - then_ns;
+        then_ns += took_ns[i];
     }
-    late_ns = ends_ns[0] - worker->sampler.previous_end_ns - (ends_ns[1] - ends_ns[0]);
-    worker->read_backs[worker->read_back_count++] = late_ns > 0 ? late_ns : 0;
+    late_ns = took_ns[0] > took_ns[1] ? took_ns[0] - took_ns[1] : 0;
+    worker->read_backs[worker->read_back_count++] = late_ns;
+    /* By how much the first was late may be work of the sample: that stays a gap. */
+    worker->aside_ns += took_ns[0] - late_ns + took_ns[1];
     return STATUS_OK;
 }
 
@@ -357,16 +369,19 @@ static int64_t between(int64_t from, int64_t to)
 }
 
 enum status worker_send_window(struct worker *worker, const struct clock_point *begin,
-                               struct error *err)
+                               const struct clock_point *end, struct error *err)
 {
-    struct message message = {
-        MESSAGE_PHASE,
-        .phase = {.name = "window", .begin_ns = begin->monotonic_ns, .clocks = {.device_ns = -1}}};
+    struct message message = {MESSAGE_PHASE,
+                              .phase = {.name = "window",
+                                        .begin_ns = begin->monotonic_ns,
+                                        .end_ns = end->monotonic_ns,
+                                        .clocks = {.raw_ns = between(begin->raw_ns, end->raw_ns),
+                                                   .ticks = between(begin->ticks, end->ticks),
+                                                   .device_ns = -1}}};
     struct conduct_report *report = &message.phase.report;
-    struct clock_point end;
 
     type_unknown(&conduct_report_type, report);
-    report->reference_ns = worker->reference_spent_ns;
+    report->reference_ns = worker->aside_ns;
     if (worker->read_back_count >= READ_BACKS_LEAST) {
         order_sort(worker->read_backs, worker->read_back_count);
         report->read_back_ns = worker->read_backs[worker->read_back_count / READ_BACK_OF];
@@ -375,10 +390,6 @@ enum status worker_send_window(struct worker *worker, const struct clock_point *
         device_event_elapsed_ns(worker->device, worker->first_event, worker->last_event,
                                 &message.phase.clocks.device_ns, NULL) != STATUS_OK)
         message.phase.clocks.device_ns = -1;
-    end = clock_point_read();
-    message.phase.end_ns = end.monotonic_ns;
-    message.phase.clocks.raw_ns = between(begin->raw_ns, end.raw_ns);
-    message.phase.clocks.ticks = between(begin->ticks, end.ticks);
     return worker_link_send(&worker->link, &message, err);
 }
 
@@ -392,17 +403,18 @@ static enum status sample_phase(struct worker *worker, size_t min_count, int64_t
     const size_t first = worker->sampler.count;
     const bool is_window = worker->window_first >= 0;
     const int64_t spot_ns = worker->spot_ns;
-    struct clock_point begin;
+    struct clock_point begin, end;
     int64_t first_ns = 0;
 
     /* What precedes the first sample is in no gap, so it must not be in the phase. */
     if (is_window)
         TRY(run_reference(worker, first, err));
-    worker->reference_spent_ns = 0;
+    worker->aside_ns = 0;
     worker->read_back_count = 0;
-    begin = clock_point_read();
+    /* Waiting for the device may mean waiting for a processor, which is no part of the window. */
     if (is_window)
         TRY(mark_device(worker, worker->first_event, err));
+    begin = clock_point_read();
     worker->last_send_ns = begin.monotonic_ns;
     while (!sampler_full(&worker->sampler)) {
         /* From the first sample's start to the last one's end: what the samples show of it. */
@@ -423,8 +435,9 @@ static enum status sample_phase(struct worker *worker, size_t min_count, int64_t
     }
     if (!is_window)
         return worker_send_phase(worker, "warmup", begin.monotonic_ns, err);
+    end = clock_point_read();
     TRY(mark_device(worker, worker->last_event, err));
-    return worker_send_window(worker, &begin, err);
+    return worker_send_window(worker, &begin, &end, err);
 }
 
 enum status worker_measure(struct worker *worker, struct error *err)

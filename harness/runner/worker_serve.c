@@ -366,7 +366,7 @@ static enum status warm_up(struct worker *worker, struct error *err)
 
 enum status worker_serve(struct worker *worker, struct error *err)
 {
-    struct clock_point begin;
+    struct clock_point begin, end;
 
     TRY(warm_up(worker, err));
     worker->server->own_processor = worker->device->info.type != DEVICE_CPU;
@@ -376,7 +376,8 @@ enum status worker_serve(struct worker *worker, struct error *err)
     worker->window_first = (int64_t)worker->sampler.count;
     begin = clock_point_read();
     TRY(serve_window(worker, err));
-    TRY(worker_send_window(worker, &begin, err));
+    end = clock_point_read();
+    TRY(worker_send_window(worker, &begin, &end, err));
     TRY(worker_send_samples(worker, err));
     TRY(worker_serve_send(worker, err));
     TRY(worker_sync(worker, "window_end", err));

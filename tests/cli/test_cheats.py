@@ -224,12 +224,13 @@ class Times(CheatTest):
                                       " '$.conduct.checked_median_ns' FROM trial_end")
         self.assertLessEqual(least, median)
         self.assertGreater(least, 100000)  # it moves 48 MB
-        self.assertGreaterEqual(self.query("SELECT facts ->> '$.conduct.read_back_ns' FROM trial_end")[0][0], 0)
-        for cheat, clause in (("unchanged", "spot_checks.time"), ("lazy", "clock.result")):
+        self.assertGreaterEqual(self.query("SELECT facts ->> '$.conduct.read_back_ns' FROM trial_end")[0][0] or 0, 0)
+        # What is put off until it is read is late in both, and too few samples of a busy machine are read back.
+        for cheat, clauses in (("unchanged", ("spot_checks.time: ",)), ("lazy", ("clock.result: ", "spot_checks.time: "))):
             with self.subTest(cheat=cheat):
                 status, message = self.measure(LONG_TRIAD, "opencl:0", CHEAT=cheat, **library)
                 self.assertEqual(status, "invalid", message)
-                self.assertTrue(message.startswith(clause + ": "), message)
+                self.assertTrue(message.startswith(clauses), message)
 
     def test_work_in_the_gaps(self):
         """What does not wait for the device; in the gaps its events are read."""
@@ -237,11 +238,13 @@ class Times(CheatTest):
         self.assertEqual(self.measure(LONG_TRIAD, "opencl:0", protocol=protocol, **library), ("ok", None))
         shares = [self.query("SELECT body ->> '$.metrics.%s_share.value' FROM estimate" % part)[0][0]
                   for part in ("sample", "check", "gap")]
-        self.assertAlmostEqual(sum(shares), 1, places=6)
+        aside, = self.query("SELECT sum(e.facts ->> '$.conduct.reference_ns') * 1.0 / sum(p.end_ns - p.begin_ns) FROM "
+                            "trial_end e JOIN phase p ON p.trial = e.trial AND p.name = 'window'")[0]
+        self.assertAlmostEqual(sum(shares) + aside, 1, places=6)
         self.assertGreater(min(shares), 0)
         status, message = self.measure(LONG_TRIAD, "opencl:0", protocol=protocol, CHEAT="early", **library)
         self.assertEqual(status, "invalid", message)
-        self.assertTrue(message.startswith("clock.gaps: "), message)
+        self.assertTrue(message.startswith(("clock.gaps: ", "clock.result: ")), message)
 
 
 class Surroundings(CheatTest):

@@ -58,7 +58,7 @@ memory_bound: {kernel: triad, elements: 100003}
         self.new_db()
         call = self.assay("ab", product, "--device", "cpu", "--protocol", self.write("evidence.yaml", self.EVIDENCE),
                           "--db", self.db, "--a", "cc=cc", "--b", "cc=" + refuses)
-        self.assertEqual(self.query("SELECT DISTINCT status FROM trial_end"), [("ok",)], call.err)
+        self.assertEqual(self.query("SELECT DISTINCT status, message FROM trial_end"), [("ok", None)], call.err)
         chosen = [row for row, in self.query(
             "SELECT json_extract(json, '$.workload.gemm.register_rows') FROM choices ORDER BY result")]
         self.assertEqual(len(chosen), 2)

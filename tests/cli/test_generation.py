@@ -48,7 +48,7 @@ class Generation(CliTest):
         call = self.assay("run", self.write("made.yaml", text), "--protocol", protocol, "--device", "cpu:0", "--db",
                           self.db, *words)
         self.assertEqual(call.status, 0, call.err)
-        self.assertEqual(set(self.query("SELECT status FROM trial_end")), {("ok",)})
+        self.assertEqual(set(self.query("SELECT status, message FROM trial_end")), {("ok", None)})
         return call
 
     def verified(self, path):

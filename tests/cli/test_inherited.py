@@ -100,7 +100,7 @@ class Inherited(CliTest):
             self.assertNotRegex(call.out, "ended by|with status|cannot start /")
             call = self.call("run", "synthetic", "--device", "null:0", "--protocol", self.fast(), "--db", self.db, **state)
             self.assertEqual(call.status, 0, call.err)
-            self.assertEqual(self.query("SELECT DISTINCT status FROM trial_end"), [("ok",)])
+            self.assertEqual(self.query("SELECT DISTINCT status, message FROM trial_end"), [("ok", None)])
             self.assert_sound()
             call = self.call("results", "--db", self.db, **state)
             self.assertEqual(call.status, 0, call.err)
@@ -145,7 +145,7 @@ class Inherited(CliTest):
                 call = self.call("run", "synthetic", "--device", "null:0", "--protocol", self.fast(), "--db", self.db,
                                  state=state)
                 self.assertIn(call.status, (0, 5), call.err)
-                self.assertEqual(self.query("SELECT DISTINCT status FROM trial_end"), [("ok",)])
+                self.assertEqual(self.query("SELECT DISTINCT status, message FROM trial_end"), [("ok", None)])
                 self.assertEqual(self.call("verify", self.db).status, 0)
 
     def test_folder_that_was_deleted(self):

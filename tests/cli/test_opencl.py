@@ -80,7 +80,7 @@ memory_bound: {{kernel: {kernel}, elements: 1000003}}
 
         # What was planned and what ran.
         self.assertEqual(self.query("SELECT count(*) FROM planned_trial")[0][0], 4)
-        self.assertEqual(self.query("SELECT DISTINCT status FROM trial_end"), [("ok",)])
+        self.assertEqual(self.query("SELECT DISTINCT status, message FROM trial_end"), [("ok", None)])
         # On which libraries: the ICD loader and its driver, each with its digest.
         libraries = self.query("SELECT DISTINCT path, sha256 FROM libraries WHERE path LIKE "
                                "'%/libOpenCL.so%'")

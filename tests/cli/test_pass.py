@@ -112,7 +112,7 @@ class Pass(CliTest):
         call = self.assay("run", "llama_tiny_pass", "--device", "cpu:0", "--precision", "fp32", "--protocol",
                           self.fast(), "--db", self.db)
         self.assertEqual(call.status, 0, call.err)
-        self.assertEqual(set(self.query("SELECT status FROM trial_end")), {("ok",)})
+        self.assertEqual(set(self.query("SELECT status, message FROM trial_end")), {("ok", None)})
         self.assertEqual(self.query("SELECT DISTINCT output FROM verification ORDER BY output"),
                          [("nodes",), ("output",), ("output.blocks",), ("output.live",), ("outputs",)])
         self.assertEqual(self.query("SELECT DISTINCT passed FROM verification"), [(1,)])

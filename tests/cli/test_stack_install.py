@@ -139,7 +139,7 @@ class Stack(CliTest):
                           "--pairs", "5", "--a", f"driver={folder}/made-up@1.0.0", "--b", f"driver={folder}/made-up@2.1.0", "--db",
                           self.db, XDG_CACHE_HOME=os.path.join(self.folder, "cache"))
         self.assertIn(call.status, (0, 1, 3), call.err)
-        self.assertEqual(self.query("SELECT DISTINCT status FROM trial_end"), [("ok",)])
+        self.assertEqual(self.query("SELECT DISTINCT status, message FROM trial_end"), [("ok", None)])
         path = [self.assay("show", f"last/{number}", "--db", self.db, "--json").json()["trials"][0]["environment"]["host"]
                 ["variable.LD_LIBRARY_PATH"]["value"].split(":") for number in (1, 2)]
         self.assertEqual([len(folders) for folders in path], [2, 1])
@@ -173,7 +173,7 @@ class Stack(CliTest):
                           f"driver={self.folder}/vendor", "--pairs", "5", "--protocol", self.write("e.yaml", self.EVIDENCE),
                           "--db", self.db, POCL_CACHE_DIR=pocl_cache(), XDG_CACHE_HOME=os.path.join(self.folder, "cache"))
         self.assertIn(call.status, (0, 1, 3), call.err)
-        self.assertEqual(self.query("SELECT DISTINCT status FROM trial_end"), [("ok",)])
+        self.assertEqual(self.query("SELECT DISTINCT status, message FROM trial_end"), [("ok", None)])
         loaders = self.query("SELECT DISTINCT path FROM libraries WHERE path LIKE '%/libOpenCL.so%'")
         self.assertEqual(len(loaders), 1, loaders)
         self.assertNotIn(self.folder, loaders[0][0])

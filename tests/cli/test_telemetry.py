@@ -100,7 +100,7 @@ class Telemetry(CliTest):
                 self.FAST = self.FAST.replace("trials: 2", "trials: 1")
                 call = self.run_synthetic(ASSAY_NULL=f"{NULL},power_mw=1000,fault={fault}")
                 self.assertEqual(call.status, 0, call.err)
-                self.assertEqual(self.query("SELECT status FROM trial_end"), [("ok",)])
+                self.assertEqual(self.query("SELECT status, message FROM trial_end"), [("ok", None)])
                 part = self.part("device")
                 self.assertEqual(part[0], status)
                 self.assertTrue(part[1])

@@ -306,7 +306,7 @@ class VendorForgeries(TamperTest):
         call = self.assay("run", self.write("small.yaml", WORKLOAD), "--precision", "fp32", "--device",
                           "cpu:0", "--protocol", self.fast(), "--db", self.db, ASSAY_KEY=key)
         self.assertEqual(call.status, 0, call.err)
-        self.assertEqual(self.query("SELECT status FROM trial_end"), [("ok",), ("ok",)])
+        self.assertEqual(self.query("SELECT status, message FROM trial_end"), [("ok", None), ("ok", None)])
         with open(self.db, "rb") as file:
             TamperTest.base = file.read()
         with open(key, encoding="utf-8") as file:

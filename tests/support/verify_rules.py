@@ -168,7 +168,7 @@ def clocks(seen, parts):
     return {
         "raw": max(apart(elapsed, harness.get("raw_ns")), apart(phase, worker.get("raw_ns"))),
         "tsc": max(apart(elapsed, ticks(harness)), apart(phase, ticks(worker))),
-        "device": max(apart(phase, worker.get("device_ns"), True), apart(span - gaps, parts["device_ns"], True)),
+        "device": max(apart(elapsed, worker.get("device_ns"), True), apart(span - gaps, parts["device_ns"], True)),
     }
 
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "harness/core/clock.h"
+#include "harness/core/waits.h"
 #include "harness/runner/silence.h"
 #include "tests/support/unit.h"
 
@@ -74,6 +75,7 @@ static void spin(int64_t until_ns)
 TEST(queue_of_a_process)
 {
     cpu_set_t before, one;
+    struct waits_span span;
     int64_t queued;
     pid_t pid;
 
@@ -88,12 +90,15 @@ TEST(queue_of_a_process)
         spin(INT64_MAX);
         _exit(0);
     }
+    span = waits_span_begin();
     spin(clock_monotonic_ns() + S / 2);
-    queued = silence_queued(pid);
+    queued = waits_queued_ns(pid);
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
     sched_setaffinity(0, sizeof(before), &before);
     if (access("/proc/self/schedstat", R_OK) == 0)
         assert_true(queued > 0);
-    assert_int_equal(silence_queued(pid), -1);
+    assert_int_equal(waits_queued_ns(pid), -1);
+    if (queued > 0)
+        assert_in_range(waits_span_end_ns(&span), 1, 9 * S / 20); /* half of the time, and less */
 }

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "harness/core/cleanup.h"
-#include "harness/core/clock.h"
 #include "workloads/data/element.h"
 #include "workloads/storage.h"
 
@@ -20,7 +19,7 @@ enum status check_iterate(struct workload_instance *instance, struct error *err)
 enum status check_time_begin(struct workload_instance *instance, struct error *err)
 {
     TRY(device_synchronize(instance->device, err));
-    instance->checked_begin_ns = clock_monotonic_ns();
+    instance->checked = waits_span_begin();
     return STATUS_OK;
 }
 
@@ -31,7 +30,7 @@ enum status check_time_end(struct workload_instance *instance, struct buffer *ou
 
     TRY(device_synchronize(instance->device, err));
     TRY(device_download(output, offset, &word, sizeof(word), err));
-    instance->checked_ns = clock_monotonic_ns() - instance->checked_begin_ns;
+    instance->checked_ns = waits_span_end_ns(&instance->checked);
     return STATUS_OK;
 }
 

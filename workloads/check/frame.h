@@ -22,7 +22,8 @@ enum status check_iterate(struct workload_instance *instance, struct error *err)
 /*
  * The same of the iteration that is checked, timed: from an empty queue until a byte of the result,
  * at `offset` of `output`, has been read back, which what is computed only when it is read cannot
- * put off. Into instance->checked_ns.
+ * put off. Into instance->checked_ns, without the time in which this process's threads waited for a
+ * processor: on a busy machine each check may take as long as fifty iterations of a sample.
  */
 enum status check_iterate_timed(struct workload_instance *instance, struct buffer *output,
                                 uint64_t offset, struct error *err);
