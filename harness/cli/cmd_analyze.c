@@ -446,18 +446,20 @@ const struct command command_analyze = {
     .name = "analyze",
     .arguments = "FILE",
     .summary =
-        "Analyse samples or pairs of any program: CSV, a list of numbers, or hyperfine's JSON "
-        "(`-`: standard input)",
+        "Analyse samples or pairs of any program: CSV, a list of numbers, or the JSON of some "
+        "benchmarks (`-`: standard input)",
     .text = "Samples have the header series,trial,sample_ns, rows in time order. Each series gets "
             "a verdict (steady, after_warmup, after_slowdown, insufficient, undetermined, bimodal, "
             "drift, non_stationary), an interval of the mean that allows for autocorrelation, and "
             "percentiles, or the number of samples that they need.\n"
             "\n"
             "Another header is read with --column and --unit; a file of one number a line, or a "
-            "JSON list of numbers, is one series, with --unit. What `hyperfine --export-json` "
-            "writes is a series for each command (with its parameters, or a number, where a "
-            "command is there twice); results with a failed run are left out. --baseline compares "
-            "series by Welch's t on the "
+            "JSON list of numbers, is one series, with --unit. Of these programs' JSON each entry "
+            "is a series: `hyperfine --export-json` (the runs of each command), pytest-benchmark "
+            "(`--benchmark-json` with `--benchmark-save-data`: the rounds of each test), Google "
+            "Benchmark (`--benchmark_format=json`: the repetitions of each benchmark) and "
+            "`llama-bench -o json` (those of each test); entries that failed are left out. "
+            "--baseline compares series by Welch's t on the "
             "means of their trials, or, where each has a single trial, by the intervals within "
             "them, which leave out what differs between processes; the output says which.\n"
             "\n"

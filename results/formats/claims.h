@@ -64,6 +64,13 @@ enum status llama_bench_read_csv(const char *path, const char *bytes, size_t len
 enum status llama_bench_read_sqlite(const char *path, const char *bytes, size_t length,
                                     struct import_claims *ret, struct error *err);
 
+/*
+ * A test of llama-bench in its own words: "pp512 MODEL", "tg128@d4096 MODEL". Heap. INVALID
+ * ("WHERE: ...") where its fields do not say what it is.
+ */
+enum status llama_bench_name(const json_t *fields, const char *where, char **ret,
+                             struct error *err);
+
 /* One result of llama-bench, its fields as JSON (borrowed); `where` begins messages. */
 enum status llama_bench_add(struct import_claims *claims, const char *path, const char *where,
                             json_t *fields, struct error *err);

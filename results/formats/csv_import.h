@@ -61,18 +61,18 @@ enum status csv_import_samples(FILE *file, const char *origin, const struct csv_
                                struct csv_samples *ret, struct error *err);
 
 /*
- * hyperfine's JSON (--export-json): a series for each command, named by it, its runs in their order
- * as one trial; of several results of one command the name has the parameters, or a number. A
- * result with a run that failed is left out and named; INVALID for a file without another, and for
- * another shape.
+ * JSON. A list of numbers is one series, named as the file, and needs `unit` (csv_columns). Of
+ * hyperfine (--export-json) a series for each command, named by it, its runs in their order as one
+ * trial; of several results of one command the name has the parameters, or a number. Of
+ * pytest-benchmark (--benchmark-json with --benchmark-save-data) the rounds of each test, of Google
+ * Benchmark (--benchmark_format=json) the repetitions of each benchmark, of llama-bench (-o json)
+ * those of each test. An entry that failed or has no samples is left out and named; INVALID for a
+ * file without another, and for another shape.
  */
-enum status csv_import_hyperfine(FILE *file, const char *origin, struct csv_samples *ret,
-                                 struct error *err);
+enum status csv_import_json(FILE *file, const char *origin, const char *unit,
+                            struct csv_samples *ret, struct error *err);
 
-/*
- * By the beginning of the file: hyperfine's JSON, a JSON list of numbers, which is one series,
- * named as the file, and needs `columns->unit`, or CSV. INVALID as these.
- */
+/* By the beginning of the file: JSON, or CSV. INVALID as these. */
 enum status csv_import_any(FILE *file, const char *origin, const struct csv_columns *columns,
                            struct csv_samples *ret, struct error *err);
 

@@ -76,13 +76,13 @@ enum status foreign_finish(const struct foreign_program *program, struct store_c
 }
 
 /* A text that must be there. */
-static enum status need_text(const struct foreign_entry *entry, const char *name, const char **ret,
-                             struct error *err)
+static enum status need_text(const json_t *fields, const char *where, const char *name,
+                             const char **ret, struct error *err)
 {
-    enum status status = claim_get_text(entry->fields, entry->where, name, ret, err);
+    enum status status = claim_get_text(fields, where, name, ret, err);
 
     return status == STATUS_OK && !*ret
-               ? error_set(err, STATUS_INVALID, "%s: %s: is missing", entry->where, name)
+               ? error_set(err, STATUS_INVALID, "%s: %s: is missing", where, name)
                : status;
 }
 
@@ -103,7 +103,7 @@ static enum status add_hyperfine(const struct foreign_program *program,
     const char *command;
     double mean;
 
-    TRY(need_text(entry, "command", &command, err));
+    TRY(need_text(entry->fields, entry->where, "command", &command, err));
     TRY(hyperfine_check_runs(entry->fields, entry->where, err));
     TRY(claim_get_positive(entry->fields, entry->where, "mean", &mean, err));
     TRY(foreign_begin(program, claims, entry, entry->name,
@@ -128,7 +128,8 @@ static const struct foreign_lack of_google[] = {
      "tell: they are kept among the fields, and the rate is left out"},
     {0}};
 
-static enum status unit_of(const struct foreign_entry *entry, double *ret_ns, struct error *err)
+static enum status unit_of(const json_t *fields, const char *where, double *ret_ns,
+                           struct error *err)
 {
     static const struct {
         const char *name;
@@ -136,33 +137,45 @@ static enum status unit_of(const struct foreign_entry *entry, double *ret_ns, st
     } units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
     const char *name;
 
-    TRY(need_text(entry, "time_unit", &name, err));
+    TRY(need_text(fields, where, "time_unit", &name, err));
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
         if (!strcmp(units[i].name, name)) {
             *ret_ns = units[i].ns;
             return STATUS_OK;
         }
-    return error_set(err, STATUS_INVALID, "%s: time_unit: must be ns, us, ms or s", entry->where);
+    return error_set(err, STATUS_INVALID, "%s: time_unit: must be ns, us, ms or s", where);
 }
 
 /*
  * A benchmark that gave up: error_occurred, and since Google Benchmark 1.8 skipped, with a message.
  */
-static enum status check_google(const struct foreign_entry *entry, struct error *err)
+static enum status check_google(const json_t *fields, const char *where, struct error *err)
 {
     static const char *const flags[][2] = {{"error_occurred", "error_message"},
                                            {"skipped", "skip_message"}};
 
     for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
-        const char *why = json_string_value(json_object_get(entry->fields, flags[i][1]));
-        const json_t *flag = json_object_get(entry->fields, flags[i][0]);
+        const char *why = json_string_value(json_object_get(fields, flags[i][1]));
+        const json_t *flag = json_object_get(fields, flags[i][0]);
 
         /* What is neither true nor false was written by another program, and says no less. */
         if (flag && !json_is_false(flag) && !json_is_null(flag) &&
             !(json_is_number(flag) && json_number_value(flag) == 0))
-            return error_set(err, STATUS_INVALID, "%s: %s%s%.200s", entry->where, flags[i][0],
+            return error_set(err, STATUS_INVALID, "%s: %s%s%.200s", where, flags[i][0],
                              why ? ": " : "", why ? why : "");
     }
+    return STATUS_OK;
+}
+
+enum status foreign_google_time(const json_t *fields, const char *where, double *ret_ns,
+                                struct error *err)
+{
+    double time, unit_ns = 1;
+
+    TRY(check_google(fields, where, err));
+    TRY(claim_get_positive(fields, where, "real_time", &time, err));
+    TRY(unit_of(fields, where, &unit_ns, err));
+    *ret_ns = time * unit_ns;
     return STATUS_OK;
 }
 
@@ -170,12 +183,12 @@ static enum status check_google(const struct foreign_entry *entry, struct error 
 
 /* Before run_type (Google Benchmark 1.5), a statistic is told by its name: "copy_mean" of "copy".
  */
-static bool is_old_statistic(const struct foreign_entry *entry)
+static bool is_old_statistic(const json_t *root, const json_t *fields)
 {
     static const char *const endings[] = {"_mean", "_median", "_stddev", "_cv", "_BigO", "_RMS"};
-    const char *name = json_string_value(json_object_get(entry->fields, "name"));
+    const char *name = json_string_value(json_object_get(fields, "name"));
     const char *ending = name ? strrchr(name, '_') : NULL;
-    const json_t *list = json_object_get(entry->root, "benchmarks");
+    const json_t *list = json_object_get(root, "benchmarks");
     bool is_one = false;
     size_t i;
 
@@ -193,22 +206,27 @@ static bool is_old_statistic(const struct foreign_entry *entry)
     return false;
 }
 
+bool foreign_google_is_measured(const json_t *root, const json_t *fields)
+{
+    const char *type = json_string_value(json_object_get(fields, "run_type"));
+
+    return type ? !strcmp(type, "iteration") : !is_old_statistic(root, fields);
+}
+
 static enum status add_google(const struct foreign_program *program, struct import_claims *claims,
                               const struct foreign_entry *entry, struct error *err)
 {
     const json_t *context = json_object_get(entry->root, "context");
     const char *type, *name;
     struct store_claim *claim;
-    double time, unit = 1;
+    double time_ns;
     AUTO_FREE char *words = NULL;
 
     TRY(claim_get_text(entry->fields, entry->where, "run_type", &type, err));
-    if ((type ? strcmp(type, "iteration") != 0 : is_old_statistic(entry)))
+    if (!foreign_google_is_measured(entry->root, entry->fields))
         return STATUS_OK; /* a statistic of other entries */
-    TRY(check_google(entry, err));
-    TRY(need_text(entry, "name", &name, err));
-    TRY(claim_get_positive(entry->fields, entry->where, "real_time", &time, err));
-    TRY(unit_of(entry, &unit, err));
+    TRY(need_text(entry->fields, entry->where, "name", &name, err));
+    TRY(foreign_google_time(entry->fields, entry->where, &time_ns, err));
     words = member_number_or(entry->fields, "repetitions", 1) > 1
                 ? text_format("%s repetition %.0f", name,
                               member_number_or(entry->fields, "repetition_index", 0) + 1)
@@ -218,7 +236,7 @@ static enum status add_google(const struct foreign_program *program, struct impo
                                         json_object_get(entry->fields, "threads")),
                               &claim, err)
               : error_no_memory(err));
-    claim->mean_ns = time * unit;
+    claim->mean_ns = time_ns;
     return foreign_finish(program, claim, claim_text_about(context, "host_name"),
                           "context.host_name", NULL, "name of the processor",
                           claim_text_about(context, "date"), "context.date", err);
@@ -239,7 +257,7 @@ static enum status add_pytest(const struct foreign_program *program, struct impo
     struct store_claim *claim;
     double mean;
 
-    TRY(need_text(entry, "fullname", &name, err));
+    TRY(need_text(entry->fields, entry->where, "fullname", &name, err));
     TRY(claim_get_positive(json_object_get(entry->fields, "stats"), entry->where, "mean", &mean,
                            err));
     TRY(foreign_begin(program, claims, entry, name,
@@ -290,7 +308,7 @@ static enum status add_fio(const struct foreign_program *program, struct import_
 {
     static const char *const directions[] = {"read", "write", "trim"};
     const char *name, *host = claim_text_about(entry->fields, "hostname"); /* of fio --client */
-    enum status status = need_text(entry, "jobname", &name, err);
+    enum status status = need_text(entry->fields, entry->where, "jobname", &name, err);
 
     if (status == STATUS_OK && !strcmp(name, "All clients"))
         return STATUS_OK; /* the sum of the others, in fio --client */

@@ -50,4 +50,13 @@ enum status foreign_finish(const struct foreign_program *program, struct store_c
                            const char *cpu_field, const char *measured, const char *measured_field,
                            struct error *err);
 
+/*
+ * Google Benchmark: whether an entry of the file `root` was measured (false: a statistic of
+ * others), and the mean time of its iterations in ns. INVALID ("WHERE: ..."): it gave up, or has no
+ * time.
+ */
+bool foreign_google_is_measured(const json_t *root, const json_t *fields);
+enum status foreign_google_time(const json_t *fields, const char *where, double *ret_ns,
+                                struct error *err);
+
 #endif

@@ -346,6 +346,37 @@ class ImportJson(CliTest):
         self.assertEqual(call.status, 2)
         self.assertIn('time 2 is "NaN"', call.err)
 
+    def test_analyze_other_programs(self):
+        """Samples of each program that keeps them; what has none is left out by name, or says how to get them."""
+        def series(path, left_out=0):
+            call = self.assay("analyze", path, "--json")
+            self.assertEqual((call.status, call.err.count("left out: ")), (0, left_out), call.err)
+            return {row["series"]: (row["samples"], row["metrics"]["iteration_time"]["value"]) for row in call.json()}
+        with open(os.path.join(DATA, "pytest_benchmark.json"), encoding="utf-8") as file:
+            rounds = json.load(file)
+        found = series(os.path.join(DATA, "pytest_benchmark.json"))
+        for entry in rounds["benchmarks"]:
+            count, mean = found.pop(entry["fullname"])
+            self.assertEqual(count, len(entry["stats"]["data"]))
+            self.assertAlmostEqual(mean, entry["stats"]["mean"] * 1e9, delta=1)
+            del entry["stats"]["data"]
+        self.assertEqual(found, {})
+        call = self.assay("analyze", self.write("no_data.json", json.dumps(rounds)))
+        self.assertEqual(call.status, 2)
+        self.assertIn("run pytest with --benchmark-save-data", call.err)
+        found = series(os.path.join(DATA, "google_benchmark_repetitions.json"))  # three, and their statistics
+        self.assertEqual({name: count for name, (count, _) in found.items()}, {"copy/4096": 3})
+        self.assertEqual({count for count, _ in series(os.path.join(DATA, "google_benchmark.json"), left_out=1).values()}, {1})
+        self.assertEqual(len(series(os.path.join(DATA, "google_benchmark_nan.json"), left_out=2)), 2)
+        old = [{"name": name, "real_time": 2, "time_unit": "us"} for name in ("a", "a", "a_mean", "a_stddev", "b_mean")]
+        self.assertEqual(series(self.write("old.json", json.dumps({"context": {}, "benchmarks": old}))),
+                         {"a": (2, 2000), "b_mean": (1, 2000)})
+        self.assertEqual(self.assay("analyze", self.write("none.json", json.dumps({"benchmarks": [dict(
+            old[0], run_type="aggregate")]}))).status, 2)
+        tests = [{"n_prompt": 512, "n_gen": 0, "model_type": "m", "samples_ns": [10, 30]},
+                 {"n_prompt": 0, "n_gen": 0, "samples_ns": [1]}, {"n_prompt": 0, "n_gen": 8, "n_depth": 4, "samples_ns": [5]}]
+        self.assertEqual(series(self.write("llama.json", json.dumps(tests)), left_out=1), {"pp512 m": (2, 20), "tg8@d4": (1, 5)})
+
     def test_analyze_plain_numbers(self):
         """A list of JSON, or a number a line, with a header or without; the unit is never guessed."""
         numbers = [5, 6.5, 7]

@@ -77,7 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         csv_pairs_finish(&pairs);
         break;
     default:
-        status = data[0] % 8 == 3 ? csv_import_hyperfine(file, "input", &samples, &err)
+        status = data[0] % 8 == 3 ? csv_import_json(file, "input", "ms", &samples, &err)
                  : data[0] % 8 == 5
                      ? csv_import_any(file, "input", &in_ms, &samples, &err)
                      : csv_import_samples(file, "input", data[0] % 8 == 4 ? &in_ms : NULL, &samples,

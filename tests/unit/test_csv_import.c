@@ -163,7 +163,7 @@ TEST(hyperfine)
     FILE *file = open_text(good, strlen(good));
     struct csv_samples samples;
 
-    assert_int_equal(csv_import_hyperfine(file, "f.json", &samples, NULL), STATUS_OK);
+    assert_int_equal(csv_import_json(file, "f.json", NULL, &samples, NULL), STATUS_OK);
     fclose(file);
     assert_int_equal(samples.series_count, 1);
     assert_string_equal(samples.series[0].name, "x");
@@ -175,7 +175,7 @@ TEST(hyperfine)
         struct error err = ERROR_INIT;
 
         file = open_text(wrong[i], strlen(wrong[i]));
-        assert_int_equal(csv_import_hyperfine(file, "f.json", &samples, &err), STATUS_INVALID);
+        assert_int_equal(csv_import_json(file, "f.json", NULL, &samples, &err), STATUS_INVALID);
         assert_memory_equal(err.message, "f.json:", 7);
         fclose(file);
     }
