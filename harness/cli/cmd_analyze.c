@@ -115,14 +115,126 @@ static enum status analyze_series(const struct csv_series *series, size_t first,
     return estimate_cell(trials, series->trial_count, options, ret, err);
 }
 
-static enum status read_samples(const struct command_line *line, FILE *file, const char *origin,
+#define NO_MATCH SIZE_MAX
+
+/* The series of one file, or of two. */
+struct both {
+    struct csv_samples samples; /* those of the second file after those of the first */
+    size_t first_count;         /* series of the first */
+    size_t *match; /* heap; of each series of the second, the place of its like in the first, or
+                      NO_MATCH; NULL: there is one file */
+};
+
+static void both_finish(struct both *both)
+{
+    csv_samples_finish(&both->samples);
+    free(both->match);
+}
+
+static const char *origin_of(const char *path)
+{
+    return strcmp(path, "-") != 0 ? path : "standard input";
+}
+
+/* A file, or the standard input. */
+static enum status open_input(const char *path, FILE **ret, struct error *err)
+{
+    *ret = stdin;
+    return strcmp(path, "-") != 0 ? file_open_stream(path, ret, err) : STATUS_OK;
+}
+
+static enum status read_samples(const struct command_line *line, const char *path,
                                 struct csv_samples *ret, struct error *err)
 {
     const struct csv_columns columns = {
         command_value(line, KEY_COLUMN), command_value(line, KEY_TRIAL),
         command_value(line, KEY_SERIES), command_value(line, KEY_UNIT)};
+    FILE *file;
+    enum status status;
 
-    return csv_import_any(file, origin, &columns, ret, err);
+    TRY(open_input(path, &file, err));
+    status = csv_import_any(file, origin_of(path), &columns, ret, err);
+    if (file != stdin)
+        fclose(file);
+    return status;
+}
+
+/* Finds what is compared with what, before names are told apart by their files. */
+static enum status match_series(const struct csv_samples *first, const struct csv_samples *second,
+                                size_t **ret, struct error *err)
+{
+    json_auto_t *places = json_object();
+    size_t *match = calloc(second->series_count, sizeof(*match));
+
+    for (size_t i = 0; i < first->series_count; i++)
+        json_object_set_new(places, first->series[i].name, json_integer((json_int_t)i));
+    if (!match || json_object_size(places) == 0) {
+        free(match);
+        return error_no_memory(err);
+    }
+    for (size_t i = 0; i < second->series_count; i++) {
+        const json_t *place = json_object_get(places, second->series[i].name);
+
+        match[i] = place ? (size_t)json_integer_value(place) : NO_MATCH;
+    }
+    if (first->series_count == 1 && second->series_count == 1)
+        match[0] = 0;
+    *ret = match;
+    return STATUS_OK;
+}
+
+/* "FILE: NAME", unless the series is named as its file. */
+static enum status name_by_file(struct csv_samples *samples, const char *origin, struct error *err)
+{
+    for (size_t i = 0; i < samples->series_count; i++) {
+        struct csv_series *series = &samples->series[i];
+        char *name;
+
+        if (!strcmp(series->name, origin))
+            continue;
+        name = text_format("%s: %s", origin, series->name);
+        if (!name)
+            return error_no_memory(err);
+        free(series->name);
+        series->name = name;
+    }
+    return STATUS_OK;
+}
+
+/* Moves the series of `from` behind those of `to`, with what was left out. */
+static enum status append_samples(struct csv_samples *to, struct csv_samples *from,
+                                  struct error *err)
+{
+    const size_t count = to->series_count + from->series_count;
+    struct csv_series *grown = realloc(to->series, count * sizeof(*grown));
+
+    if (!grown)
+        return error_no_memory(err);
+    to->series = grown;
+    memcpy(grown + to->series_count, from->series, from->series_count * sizeof(*grown));
+    to->series_count = count;
+    from->series_count = 0;
+    if (from->left_out && !to->left_out)
+        to->left_out = json_array();
+    if (from->left_out && json_array_extend(to->left_out, from->left_out) < 0)
+        return error_no_memory(err);
+    return STATUS_OK;
+}
+
+static enum status read_both(const struct command_line *line, struct both *ret, struct error *err)
+{
+    const char *const *paths = line->arguments;
+    CLEANUP(csv_samples_finish) struct csv_samples second = {0};
+
+    TRY(read_samples(line, paths[0], &ret->samples, err));
+    ret->first_count = ret->samples.series_count;
+    if (line->argument_count < 2)
+        return STATUS_OK;
+    TRY(read_samples(line, paths[1], &second, err));
+    TRY(match_series(&ret->samples, &second, &ret->match, err));
+    TRY(name_by_file(&ret->samples, origin_of(paths[0]), err));
+    TRY(name_by_file(&second, origin_of(paths[1]), err));
+    return append_samples(&ret->samples, &second, err);
 }
 
 static void tell_left_out(const struct csv_samples *samples)
@@ -152,22 +264,24 @@ static void say_comparison(struct text *out, const char *name, const char *a,
                            const struct comparison *numbers, const char *caveat);
 static json_t *comparison_json(const char *name, const struct comparison *comparison);
 
-/* Series against a baseline, as far as they can be compared. */
+/* A series against another one. */
+struct versus {
+    size_t base, other; /* places among the series */
+    struct comparison numbers;
+    enum unpaired_basis basis;
+};
+
+/* Series against their baselines, as far as they can be compared. */
 struct baseline {
     const struct csv_samples *samples;
     struct estimate *const *estimates;
-    size_t place; /* of the baseline among the series */
-    struct comparison *comparisons;
-    enum unpaired_basis *bases;
-    size_t *places; /* of the series that each comparison is of */
+    struct versus *items; /* heap */
     size_t count;
 };
 
 static void baseline_finish(struct baseline *baseline)
 {
-    free(baseline->comparisons);
-    free(baseline->bases);
-    free(baseline->places);
+    free(baseline->items);
 }
 
 static bool has_interval(const struct estimate *estimate)
@@ -175,26 +289,28 @@ static bool has_interval(const struct estimate *estimate)
     return estimate->metrics[METRIC_ITERATION_TIME].has_interval;
 }
 
-/* Compares one series; where that cannot be done, says why and goes on. NO_MEMORY. */
-static enum status compare_one(struct baseline *x, size_t place,
+/* Compares two series; where that cannot be done, says why and goes on. NO_MEMORY. */
+static enum status compare_one(struct baseline *x, size_t base, size_t other,
                                const struct compare_options *options, struct error *err)
 {
-    const char *name = x->samples->series[place].name;
+    const char *name = x->samples->series[other].name;
+    struct versus *versus = &x->items[x->count];
     struct error why = ERROR_INIT;
     enum status status;
 
-    if (!has_interval(x->estimates[place])) {
+    if (!has_interval(x->estimates[other])) {
         log_warning("%s is not compared: its samples allow no interval of its mean", name);
         return STATUS_OK;
     }
-    status = unpaired_compare(x->estimates[x->place], x->estimates[place], options,
-                              &x->comparisons[x->count], &x->bases[x->count], &why);
+    *versus = (struct versus){.base = base, .other = other};
+    status = unpaired_compare(x->estimates[base], x->estimates[other], options, &versus->numbers,
+                              &versus->basis, &why);
     if (status == STATUS_NO_MEMORY)
         return error_no_memory(err);
     if (status == STATUS_OK)
-        x->places[x->count++] = place;
+        x->count++;
     else
-        log_warning("%s is not compared with %s: %s", name, x->samples->series[x->place].name,
+        log_warning("%s is not compared with %s: %s", name, x->samples->series[base].name,
                     why.message);
     return STATUS_OK;
 }
@@ -204,97 +320,146 @@ static enum status compare_all(struct baseline *x, const char *name,
                                const struct compare_options *options, struct error *err)
 {
     const size_t series = x->samples->series_count;
+    size_t base = 0;
 
-    while (x->place < series && strcmp(x->samples->series[x->place].name, name) != 0)
-        x->place++;
-    if (x->place == series)
+    while (base < series && strcmp(x->samples->series[base].name, name) != 0)
+        base++;
+    if (base == series)
         return no_baseline(x->samples, name, err);
-    if (!has_interval(x->estimates[x->place]))
+    if (!has_interval(x->estimates[base]))
         return error_set(
             err, STATUS_INVALID,
             "--baseline %s: its samples allow no interval of its mean, so that nothing "
             "can be compared with it; measure longer, or run more trials",
             name);
-    x->comparisons = calloc(series, sizeof(*x->comparisons));
-    x->bases = calloc(series, sizeof(*x->bases));
-    x->places = calloc(series, sizeof(*x->places));
-    if (!x->comparisons || !x->bases || !x->places)
-        return error_no_memory(err);
     for (size_t i = 0; i < series; i++)
-        if (i != x->place)
-            TRY(compare_one(x, i, options, err));
-    if (x->count == 0)
-        return error_set(err, STATUS_INVALID,
-                         "--baseline %s: no other series can be compared with it; measure longer, "
-                         "or run more trials",
-                         name);
-    return comparison_family(x->comparisons, x->count, err);
+        if (i != base)
+            TRY(compare_one(x, base, i, options, err));
+    return x->count > 0
+               ? STATUS_OK
+               : error_set(err, STATUS_INVALID,
+                           "--baseline %s: no other series can be compared with it; measure "
+                           "longer, or run more trials",
+                           name);
 }
 
-static json_t *baseline_json(const struct baseline *x, size_t index)
+/* Each series of the second file against that of the first with its name, or the only ones. */
+static enum status compare_files(struct baseline *x, const struct both *both,
+                                 const struct compare_options *options, struct error *err)
 {
-    json_t *object =
-        comparison_json(x->samples->series[x->places[index]].name, &x->comparisons[index]);
+    for (size_t i = both->first_count; i < x->samples->series_count; i++) {
+        const size_t base = both->match[i - both->first_count];
+
+        if (base == NO_MATCH)
+            log_warning("%s is not compared: the first file has no such series",
+                        x->samples->series[i].name);
+        else if (!has_interval(x->estimates[base]))
+            log_warning("%s is not compared: the samples of the first file allow no interval of "
+                        "its mean",
+                        x->samples->series[i].name);
+        else
+            TRY(compare_one(x, base, i, options, err));
+    }
+    return x->count > 0
+               ? STATUS_OK
+               : error_set(err, STATUS_INVALID,
+                           "no series of the second file can be compared with one of the first: "
+                           "name them alike, measure longer, or run more trials");
+}
+
+static json_t *baseline_json(const struct baseline *x, const struct versus *versus)
+{
+    json_t *object = comparison_json(x->samples->series[versus->other].name, &versus->numbers);
 
     if (!object)
         return NULL;
-    json_object_set_new(object, "baseline", printable_or_null(x->samples->series[x->place].name));
+    json_object_set_new(object, "baseline",
+                        printable_or_null(x->samples->series[versus->base].name));
     json_object_set_new(
         object, "basis",
-        json_string(x->bases[index] == UNPAIRED_TRIALS ? "trials" : "within_one_trial"));
-    json_object_set_new(object, "note", json_string(unpaired_caveat(x->bases[index])));
+        json_string(versus->basis == UNPAIRED_TRIALS ? "trials" : "within_one_trial"));
+    json_object_set_new(object, "note", json_string(unpaired_caveat(versus->basis)));
     return object;
 }
 
+/* What was compared is one family. */
+static enum status judge_family(struct baseline *x, struct error *err)
+{
+    AUTO_FREE struct comparison *numbers = calloc(x->count, sizeof(*numbers));
+
+    if (!numbers)
+        return error_no_memory(err);
+    for (size_t i = 0; i < x->count; i++)
+        numbers[i] = x->items[i].numbers;
+    TRY(comparison_family(numbers, x->count, err));
+    for (size_t i = 0; i < x->count; i++)
+        x->items[i].numbers = numbers[i];
+    return STATUS_OK;
+}
+
 static enum status compare_unpaired(const struct command_line *line,
-                                    const struct csv_samples *samples,
+                                    const struct csv_samples *samples, const struct both *both,
                                     struct estimate *const *estimates,
                                     const struct compare_options *options, struct text *out,
                                     struct error *err)
 {
-    const char *name = command_value(line, KEY_BASELINE);
     CLEANUP(baseline_finish) struct baseline x = {.samples = samples, .estimates = estimates};
 
-    TRY(compare_all(&x, name, options, err));
+    x.items = calloc(samples->series_count + 1, sizeof(*x.items));
+    if (!x.items)
+        return error_no_memory(err);
+    TRY(command_has(line, KEY_BASELINE)
+            ? compare_all(&x, command_value(line, KEY_BASELINE), options, err)
+            : compare_files(&x, both, options, err));
+    TRY(judge_family(&x, err));
     for (size_t i = 0; i < x.count; i++) {
         if (command_has(line, KEY_JSON))
-            TRY(output_row(baseline_json(&x, i), err));
+            TRY(output_row(baseline_json(&x, &x.items[i]), err));
         else
-            say_comparison(out, samples->series[x.places[i]].name, name, &x.comparisons[i],
-                           unpaired_caveat(x.bases[i]));
+            say_comparison(out, samples->series[x.items[i].other].name,
+                           samples->series[x.items[i].base].name, &x.items[i].numbers,
+                           unpaired_caveat(x.items[i].basis));
     }
     return STATUS_OK;
 }
 
-static enum status analyze_samples(const struct command_line *line, FILE *file, const char *origin,
+static enum status add_estimates(const struct command_line *line, const struct csv_samples *samples,
+                                 const struct estimate_options *options, size_t first,
+                                 struct estimate **estimates, struct text *out, struct error *err)
+{
+    for (size_t i = 0; i < samples->series_count; i++) {
+        TRY(analyze_series(&samples->series[i], first, options, &estimates[i], err));
+        if (command_has(line, KEY_JSON))
+            TRY(output_row(series_json(&samples->series[i], estimates[i]), err));
+        else
+            append_estimate(out, &samples->series[i], estimates[i]);
+    }
+    return STATUS_OK;
+}
+
+/* What is compared comes first: it is what was asked for. */
+static enum status analyze_samples(const struct command_line *line, const struct both *both,
                                    const struct estimate_options *options,
                                    const struct compare_options *compare, size_t first,
                                    struct error *err)
 {
-    CLEANUP(csv_samples_finish) struct csv_samples samples = {0};
-    struct estimate **estimates;
+    const struct csv_samples *samples = &both->samples;
+    struct estimate **estimates = calloc(samples->series_count, sizeof(struct estimate *));
+    CLEANUP(text_finish) struct text series = TEXT_INIT;
     CLEANUP(text_finish) struct text out = TEXT_INIT;
-    enum status status = STATUS_OK;
+    enum status status;
 
-    TRY(read_samples(line, file, origin, &samples, err));
-    tell_left_out(&samples);
-    estimates = calloc(samples.series_count, sizeof(struct estimate *));
-    if (!estimates)
-        status = error_no_memory(err);
-    for (size_t i = 0; i < samples.series_count && status == STATUS_OK; i++) {
-        status = analyze_series(&samples.series[i], first, options, &estimates[i], err);
-        if (status != STATUS_OK)
-            break;
-        if (command_has(line, KEY_JSON))
-            status = output_row(series_json(&samples.series[i], estimates[i]), err);
-        else
-            append_estimate(&out, &samples.series[i], estimates[i]);
-    }
-    if (status == STATUS_OK && command_has(line, KEY_BASELINE))
-        status = compare_unpaired(line, &samples, estimates, compare, &out, err);
-    for (size_t i = 0; estimates && i < samples.series_count; i++)
+    tell_left_out(samples);
+    status = estimates ? add_estimates(line, samples, options, first, estimates, &series, err)
+                       : error_no_memory(err);
+    if (status == STATUS_OK && (command_has(line, KEY_BASELINE) || both->match))
+        status = compare_unpaired(line, samples, both, estimates, compare, &out, err);
+    for (size_t i = 0; estimates && i < samples->series_count; i++)
         estimate_destroy(estimates[i]);
     free(estimates);
+    if (text_ok(&series))
+        text_append(&out, series.data);
+    out.failed |= series.failed;
     if (!output_page(&out) && status == STATUS_OK)
         status = error_no_memory(err);
     return status;
@@ -359,7 +524,19 @@ static enum status compare_series(const struct csv_pairs *pairs,
     return comparison_family(comparisons, pairs->series_count, err);
 }
 
-static enum status analyze_pairs(const struct command_line *line, FILE *file, const char *origin,
+static enum status read_pairs(const char *path, struct csv_pairs *ret, struct error *err)
+{
+    FILE *file;
+    enum status status;
+
+    TRY(open_input(path, &file, err));
+    status = csv_import_pairs(file, origin_of(path), ret, err);
+    if (file != stdin)
+        fclose(file);
+    return status;
+}
+
+static enum status analyze_pairs(const struct command_line *line,
                                  const struct compare_options *options, struct error *err)
 {
     CLEANUP(csv_pairs_finish) struct csv_pairs pairs = {0};
@@ -367,7 +544,7 @@ static enum status analyze_pairs(const struct command_line *line, FILE *file, co
     CLEANUP(text_finish) struct text out = TEXT_INIT;
     enum status status;
 
-    TRY(csv_import_pairs(file, origin, &pairs, err));
+    TRY(read_pairs(line->arguments[0], &pairs, err));
     comparisons = calloc(pairs.series_count + 1, sizeof(*comparisons));
     status = comparisons ? compare_series(&pairs, options, comparisons, err) : error_no_memory(err);
     for (size_t i = 0; i < pairs.series_count && status == STATUS_OK; i++) {
@@ -386,9 +563,22 @@ static enum status analyze_pairs(const struct command_line *line, FILE *file, co
 
 /* ---- the command ---- */
 
-static enum status analyze(const struct command_line *line, FILE *file, const char *origin,
-                           struct error *err)
+/* Which of two files is meant is told by their order; within one, by --baseline. */
+static enum status check_files(const struct command_line *line, struct error *err)
 {
+    if (line->argument_count < 2)
+        return STATUS_OK;
+    if (command_has(line, KEY_PAIRED) || command_has(line, KEY_BASELINE))
+        return error_set(err, STATUS_INVALID, "%s is for one file: two are compared by themselves",
+                         command_has(line, KEY_PAIRED) ? "--paired" : "--baseline");
+    return !strcmp(line->arguments[0], "-") && !strcmp(line->arguments[1], "-")
+               ? error_set(err, STATUS_INVALID, "the standard input cannot be both files")
+               : STATUS_OK;
+}
+
+static enum status analyze(const struct command_line *line, struct error *err)
+{
+    CLEANUP(both_finish) struct both both = {0};
     struct estimate_options options = estimate_options_default();
     struct compare_options compare = compare_options_default();
     const char *warmup = command_value(line, KEY_WARMUP);
@@ -401,25 +591,20 @@ static enum status analyze(const struct command_line *line, FILE *file, const ch
     if (warmup && (!text_parse_i64(warmup, &first) || first < 0))
         return error_set(err, STATUS_INVALID,
                          "--warmup %s: write how many samples of each trial are warmup", warmup);
+    TRY(check_files(line, err));
     if (command_has(line, KEY_PAIRED))
-        return analyze_pairs(line, file, origin, &compare, err);
-    return analyze_samples(line, file, origin, &options, &compare, (size_t)first, err);
+        return analyze_pairs(line, &compare, err);
+    TRY(read_both(line, &both, err));
+    return analyze_samples(line, &both, &options, &compare, (size_t)first, err);
 }
 
 static int run(const struct command_line *line)
 {
-    const char *path = line->arguments[0];
-    bool standard_input = !strcmp(path, "-");
-    FILE *file = stdin;
     struct error err = ERROR_INIT;
 
-    if (!standard_input && file_open_stream(path, &file, &err) != STATUS_OK)
-        return command_fail(&err);
     if (command_has(line, KEY_JSON))
         output_json(json_array());
-    analyze(line, file, standard_input ? "standard input" : path, &err);
-    if (!standard_input)
-        fclose(file);
+    analyze(line, &err);
     if (err.code != STATUS_OK) {
         envelope_set_data(NULL); /* of the series before the one that failed */
         return command_fail(&err);
@@ -444,7 +629,7 @@ static const struct argp_option options[] = {
 
 const struct command command_analyze = {
     .name = "analyze",
-    .arguments = "FILE",
+    .arguments = "FILE [NEWER]",
     .summary =
         "Analyse samples or pairs of any program: CSV, a list of numbers, or the JSON of some "
         "benchmarks (`-`: standard input)",
@@ -459,7 +644,9 @@ const struct command command_analyze = {
             "(`--benchmark-json` with `--benchmark-save-data`: the rounds of each test), Google "
             "Benchmark (`--benchmark_format=json`: the repetitions of each benchmark) and "
             "`llama-bench -o json` (those of each test); entries that failed are left out. "
-            "--baseline compares series by Welch's t on the "
+            "Of two files each series of the second is compared with that of its name in the "
+            "first, and a single one with a single one; --baseline compares the series of one "
+            "file. Both go by Welch's t on the "
             "means of their trials, or, where each has a single trial, by the intervals within "
             "them, which leave out what differs between processes; the output says which.\n"
             "\n"
@@ -468,7 +655,7 @@ const struct command command_analyze = {
     .options = options,
     .groups = GROUP_JSON,
     .arguments_min = 1,
-    .arguments_max = 1,
+    .arguments_max = 2,
     .completes = "FILE",
     .run = run,
 };

@@ -184,6 +184,35 @@ class Analyze(CliTest):
         self.assertEqual(call.status, 2)
         self.assertIn("--baseline short: its samples allow no interval", call.err)
 
+    def test_analyze_two_files(self):
+        """The newer against the older one: by name, or the only series of each; the answer comes first."""
+        def listed(name, level, tests):
+            draw = random.Random(name)
+            return self.write(name, json.dumps({"benchmarks": [{"fullname": test, "stats": {
+                "data": [level * draw.gauss(1, .01) for _ in range(60)]}} for test in tests]}))
+        old, new = listed("old.json", 1, ("a", "b", "gone")), listed("new.json", 1.1, ("b", "a", "come"))
+        call = self.assay("analyze", old, new, "--json")
+        self.assertEqual(call.status, 0, call.err)
+        rows = [row for row in call.json() if "baseline" in row]
+        self.assertEqual([(row["series"], row["baseline"], row["verdict"]) for row in rows],
+                         [(f"{new}: {name}", f"{old}: {name}", "slower") for name in ("b", "a")])
+        self.assertEqual({row["basis"] for row in rows}, {"within_one_trial"})
+        for row in rows:
+            self.assertAlmostEqual(row["ratio"]["value"], 1.1, delta=.02)
+        self.assertIn(f"{new}: come is not compared: the first file has no such series", call.err)
+        numbers = [self.write(name, "".join(f"{random.Random(name).gauss(level, .01)}\n" for _ in range(1)) + "".join(
+            f"{level + .001 * (n % 7)}\n" for n in range(80))) for name, level in (("x.txt", 1), ("y.txt", .5))]
+        call = self.assay("analyze", *numbers, "--unit", "ms")
+        self.assertEqual(call.status, 0, call.err)
+        self.assertRegex(call.out, "^%s is 1[.]9.* times faster than %s " % tuple(map(re.escape, reversed(numbers))))
+        self.assertEqual(call.out.count("grade"), 2)
+        for words, reason in (((old, numbers[0], "--unit", "ms"), "can be compared with one of the first"),
+                              (("-", "-"), "cannot be both files"), ((old, new, "--paired"), "--paired is for one file"),
+                              ((old, new, "--baseline", "a"), "--baseline is for one file")):
+            call = self.assay("analyze", *words)
+            self.assertEqual(call.status, 2, words)
+            self.assertIn(reason, call.err)
+
     def test_hyperfine(self):
         folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "hyperfine")
         path = os.path.join(folder, "two_commands.json")
