@@ -8,6 +8,7 @@
 #include "harness/core/canonical.h"
 #include "harness/core/declaration.h"
 #include "harness/core/member.h"
+#include "protocols/condition.h"
 #include "protocols/quantity.h"
 
 #define NAME_MAX_LENGTH 128
@@ -36,6 +37,8 @@ struct raw_item {
 struct raw {
     char *contract, *description, *nonce, *protocol;
     int64_t version;
+    enum condition *under;
+    uint32_t under_count;
     struct raw_item *items;
     uint32_t items_count;
 };
@@ -65,12 +68,15 @@ static const struct declaration_field item_fields[] = {
     FIELD_GROUP("units", FIELD_OPTIONAL, struct raw_item, units, units_fields),
     FIELD_END};
 static const struct declaration_schema item_schema = {ENTRY_GROUP(struct raw_item, item_fields)};
+static const struct declaration_schema under_schema = {
+    ENTRY_ENUM(enum condition, condition_names, CONDITION_COUNT)};
 static const struct declaration_field fields[] = {
     TEXT(contract, FIELD_REQUIRED, struct raw),
     FIELD_INT("version", FIELD_REQUIRED, struct raw, version),
     FIELD_STRING("description", FIELD_OPTIONAL, struct raw, description, 1, 1000),
     FIELD_STRING("nonce", FIELD_OPTIONAL, struct raw, nonce, 1, 1000),
     TEXT(protocol, FIELD_OPTIONAL, struct raw),
+    FIELD_LIST("under", FIELD_OPTIONAL, struct raw, under, &under_schema, 1, CONDITION_COUNT),
     FIELD_LIST("items", FIELD_REQUIRED, struct raw, items, &item_schema, 1, CONTRACT_ITEMS_MAX),
     FIELD_END};
 static const struct declaration_schema schema = {ENTRY_GROUP(struct raw, fields)};

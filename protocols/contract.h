@@ -6,6 +6,7 @@
  *   description: What is promised of one accelerator
  *   nonce: buyer-4711            # optional: then the plan must have it
  *   protocol: standard           # optional: of `assay run --contract`
+ *   under: [contention, steal]   # optional: conditions (condition.h) under which it is judged, too
  *   items:
  *     - cell: {workload: gemm, precision: fp32, batch: 1, implementation: vendor, device: cuda:0}
  *       metric: op_rate

@@ -9,6 +9,7 @@
 #include "harness/core/number.h"
 #include "harness/core/type.h"
 #include "protocols/comparability.h"
+#include "protocols/condition.h"
 
 /* ---- from a record ---- */
 
@@ -189,26 +190,24 @@ static void append_served(struct text *out, const struct stored_comparison *comp
                comparison->figure == COMPARE_ATTAINMENT ? " of the requests" : "");
 }
 
-static const char *condition_words(const char *code)
-{
-    for (size_t i = 0; code && i < COMPARISON_CONDITIONS; i++)
-        if (!strcmp(code, comparison_conditions[i].code))
-            return comparison_conditions[i].words;
-    return code ? code : "?";
-}
-
 static void append_conditions(struct text *out, const json_t *conditions)
 {
-    const size_t count = json_array_size(conditions);
+    CLEANUP(text_finish) struct text words = TEXT_INIT;
 
-    for (size_t i = 0; i < count; i++)
-        doc_phrase(out, "%s%s",
-                   i == 0          ? "Under "
-                   : i + 1 < count ? ", "
-                                   : " and ",
-                   condition_words(json_string_value(json_array_get(conditions, i))));
-    if (count > 0)
-        doc_phrase(out, ", which can turn it: ");
+    condition_append(&words, conditions);
+    if (words.length > 0)
+        doc_phrase(out, "Under %s, which can turn it: ", words.data);
+}
+
+void comparison_undecided_words(struct text *out, const json_t *undecided_by)
+{
+    EACH(one, undecided_by) {
+        CLEANUP(text_finish) struct text words = TEXT_INIT;
+
+        condition_append(&words, json_object_get(one, "conditions"));
+        doc_phrase(out, "%s under %s in {code %s}", one_at > 0 ? "," : "", words.data,
+                   member_text(one, "result"));
+    }
 }
 
 void comparison_conditions_remedy(struct doc *doc, const struct stored_comparison *comparison)

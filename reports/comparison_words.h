@@ -43,6 +43,12 @@ void comparison_answer_words(struct text *out, const struct stored_comparison *c
  */
 void comparison_names_words(struct text *out, const json_t *list, size_t most);
 
+/*
+ * " under contention by other processes in ab12cd34/1, under a CPU quota in ab12cd34/2": what keeps
+ * a gate or a contract undecided, of an array of {result, conditions}; nothing where it is empty.
+ */
+void comparison_undecided_words(struct text *out, const json_t *undecided_by);
+
 /* A line: what to do where conditions could turn the verdict; nothing where there are none. */
 void comparison_conditions_remedy(struct doc *doc, const struct stored_comparison *comparison);
 

@@ -6,8 +6,11 @@
 #include <string.h>
 
 #include "protocols/acceptance.h"
+#include "protocols/condition.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "protocols/stats/distribution.h"
+#include "reports/comparison_words.h"
 #include "reports/dossier_internal.h"
 #include "reports/plot.h"
 #include "reports/view.h"
@@ -231,6 +234,24 @@ static void say_planned(struct doc *doc, const json_t *campaigns)
     doc_say(doc, NULL, ".");
 }
 
+/* " under contention by other processes in ab12cd34/1": of all units, where nothing is decided. */
+static void append_undecided(struct text *out, const json_t *body)
+{
+    const json_t *allowed = json_object_get(json_object_get(body, "contract"), "under");
+    json_auto_t *all = json_array();
+
+    EACH(item, json_object_get(body, "items"))
+        EACH(unit, json_object_get(item, "units")) {
+            json_auto_t *beyond = condition_beyond(json_object_get(unit, "conditions"), allowed);
+
+            if (json_array_size(beyond) > 0)
+                json_array_append_new(all, json_pack("{s:O, s:O}", "result",
+                                                     json_object_get(unit, "result"), "conditions",
+                                                     beyond));
+        }
+    comparison_undecided_words(out, all);
+}
+
 /* Opens a group with the verdict, and when it was recorded. */
 static void say_answer(struct doc *doc, const json_t *body)
 {
@@ -238,10 +259,20 @@ static void say_answer(struct doc *doc, const json_t *body)
     const struct verdict *verdict = verdict_of(member_string(body, "verdict"));
     const json_t *contract = json_object_get(body, "contract");
     const size_t count = json_array_size(json_object_get(body, "items"));
+    CLEANUP(text_finish) struct text under = TEXT_INIT;
 
+    if (!strcmp(verdict->name, "inconclusive"))
+        append_undecided(&under, body);
     doc_open(doc, DOC_GROUP, verdict->class_name);
-    doc_add(doc, "{bold %s} {soft contract %s version %lld, %zu item%s", verdict->words,
-            member_string(contract, "contract"),
+    if (under.length > 0) {
+        doc_add(doc, "{bold Undecided}");
+        text_append(&doc->block, under.data);
+        doc_add(doc,
+                ": repeat it at another hour, or allow the condition in the contract (under).");
+    } else {
+        doc_add(doc, "{bold %s}", verdict->words);
+    }
+    doc_add(doc, " {soft contract %s version %lld, %zu item%s", member_string(contract, "contract"),
             (long long)json_integer_value(json_object_get(contract, "version")), count,
             count == 1 ? ", which must be accepted" : "s, which all must be accepted");
     if (utc_ns) {

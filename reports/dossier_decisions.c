@@ -12,6 +12,7 @@
 #include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "protocols/comparability.h"
+#include "protocols/condition.h"
 #include "reports/comparison_words.h"
 #include "reports/html_decision.h"
 
@@ -422,6 +423,21 @@ static void say_foreign_worker(struct doc *doc, const struct recorded *recorded)
     doc_say(doc, "care", ".");
 }
 
+/* What keeps a gate from deciding, and what it was allowed to decide under. */
+static void say_undecided(struct doc *doc, const json_t *gate)
+{
+    CLEANUP(text_finish) struct text under = TEXT_INIT;
+
+    if (json_object_get(gate, "undecided_by")) {
+        doc_add(doc, "Undecided");
+        comparison_undecided_words(&doc->block, json_object_get(gate, "undecided_by"));
+        doc_say(doc, "care", ": to be repeated at another hour.");
+    }
+    condition_append(&under, json_object_get(gate, "under"));
+    if (under.length > 0)
+        doc_say(doc, "care", "The gate was told to decide under %s, too (`--under`).", under.data);
+}
+
 static void say_rule(struct doc *doc, const struct decision_kind *kind, bool is_old,
                      const struct recorded *recorded)
 {
@@ -460,6 +476,7 @@ static void append_decision(struct doc *doc, const struct dossier_row *row)
     if (kind)
         say_rule(doc, kind, dossier_integer(row, 4) < RULE_CHANGED, &recorded);
     say_foreign_worker(doc, &recorded);
+    say_undecided(doc, recorded.gate);
     say_conditions(doc, recorded.comparison.judgement);
     doc_close(doc);
 }

@@ -8,7 +8,14 @@
 #include "harness/core/log.h"
 #include "results/analysis/gate.h"
 
-enum { KEY_MARGIN = 0x100, KEY_ALLOW_FOREIGN_WORKER, KEY_MARKDOWN_FILE, KEY_JUNIT, KEY_BY };
+enum {
+    KEY_MARGIN = 0x100,
+    KEY_ALLOW_FOREIGN_WORKER,
+    KEY_MARKDOWN_FILE,
+    KEY_JUNIT,
+    KEY_BY,
+    KEY_UNDER
+};
 
 static const struct {
     int key;
@@ -38,7 +45,7 @@ static int write_reports(const struct command_line *line,
 }
 
 /* Says what was decided. Returns its exit status. */
-static int conclude(enum gate_decision decision)
+static int conclude(const struct campaign_comparison *comparison)
 {
     static const struct {
         int status;
@@ -52,21 +59,34 @@ static int conclude(enum gate_decision decision)
                                  "(--allow-foreign-worker)"},
         [GATE_INCONCLUSIVE] = {ASSAY_EXIT_DEVICE, "inconclusive: measure more"},
     };
+    const enum gate_decision decision = campaign_comparison_decide(comparison);
+    CLEANUP(text_finish) struct text undecided = TEXT_INIT, plain = TEXT_INIT;
 
-    log_info("gate %s", ends[decision].meaning);
+    campaign_comparison_append_undecided(&undecided, comparison);
+    doc_plain(&plain, undecided.data);
+    if (plain.length > 0)
+        log_info("gate undecided%s", plain.data);
+    else
+        log_info("gate %s", ends[decision].meaning);
     return ends[decision].status;
 }
 
+struct asked {
+    struct compare_options options;
+    json_t *under; /* conditions; NULL: none */
+};
+
 static int pass_or_fail(const struct command_line *line, struct store *store, void *context)
 {
+    const struct asked *asked = context;
     CLEANUP(campaign_comparison_finish) struct campaign_comparison comparison = {.count = 0};
     json_auto_t *bodies = NULL;
     struct error err = ERROR_INIT;
     int written;
 
     if (campaign_comparison_of(store, line->arguments[0],
-                               line->argument_count > 1 ? line->arguments[1] : NULL, context,
-                               &comparison, &err) != STATUS_OK)
+                               line->argument_count > 1 ? line->arguments[1] : NULL,
+                               &asked->options, &comparison, &err) != STATUS_OK)
         return command_fail_asked(&err);
     if (comparison.is_single && comparison.list->cells[0] == comparison.list->cells[1]) {
         log_error("baseline and candidate are one and the same result, %s: a gate that compares it "
@@ -77,28 +97,33 @@ static int pass_or_fail(const struct command_line *line, struct store *store, vo
     }
     if (command_has(line, KEY_ALLOW_FOREIGN_WORKER))
         campaign_comparison_allow_foreign_worker(&comparison);
+    campaign_comparison_allow_under(&comparison, asked->under);
     bodies = campaign_comparison_bodies(&comparison, true);
     judging_record(line, &judgement_gate, bodies);
     campaign_comparison_show(line, store, &comparison, true);
     written = write_reports(line, &comparison);
-    return written == ASSAY_EXIT_OK ? conclude(campaign_comparison_decide(&comparison)) : written;
+    return written == ASSAY_EXIT_OK ? conclude(&comparison) : written;
 }
 
 static int run(const struct command_line *line)
 {
-    struct compare_options options = compare_options_default();
+    const char *const under = command_value(line, KEY_UNDER);
+    struct asked asked = {.options = compare_options_default()};
+    json_auto_t *allowed = NULL;
     struct error err = ERROR_INIT;
 
-    if (command_fraction(line, KEY_MARGIN, "margin", &options.margin, &err) != STATUS_OK ||
-        comparison_by(command_value(line, KEY_BY), &options, &err) != STATUS_OK)
+    if (command_fraction(line, KEY_MARGIN, "margin", &asked.options.margin, &err) != STATUS_OK ||
+        comparison_by(command_value(line, KEY_BY), &asked.options, &err) != STATUS_OK ||
+        (under && gate_read_under(under, &allowed, &err) != STATUS_OK))
         return command_fail(&err);
+    asked.under = allowed;
     for (size_t i = 0; i < FORMATS; i++) {
         const char *path = command_value(line, formats[i].key);
 
         if (path && file_check_output(path, &err) != STATUS_OK)
             return command_fail(&err);
     }
-    return with_store(line, STORE_READ, pass_or_fail, &options);
+    return with_store(line, STORE_READ, pass_or_fail, &asked);
 }
 
 static const struct argp_option options[] = {
@@ -108,6 +133,9 @@ static const struct argp_option options[] = {
      "judge what another program than assay's own worker measured and checked (ASSAY_WORKER, or a "
      "worker that hands nothing over), which is otherwise refused; the stored decision says that "
      "it was allowed"},
+    {"under", KEY_UNDER, "CONDITION[,CONDITION]...", 0,
+     "decide although these were found: contention, steal, cgroup_throttled, device_throttled, "
+     "device_shared; the stored decision says that they were allowed"},
     {"markdown", KEY_MARKDOWN_FILE, "FILE", 0, "write a table for a pull request, too"},
     {"junit", KEY_JUNIT, "FILE", 0, "write JUnit XML, too: a test case a comparison"},
     {0}};
@@ -130,6 +158,10 @@ const struct command command_gate = {
             "Of two campaigns of several results every pair of the same workload, precision and "
             "batch is judged, and of a CAMPAIGN every comparison: the gate passes where each "
             "passes, and fails where one is worse at an error rate for all of them together.\n"
+            "\n"
+            "Where contention, steal, throttling or a shared device was found on a result, the "
+            "gate is inconclusive and says under what, and in which result: at another hour the "
+            "winner may be another, so repeat it then. --under allows to decide all the same.\n"
             "\n"
             "By attainment a candidate passes where its share of requests within the limits is not "
             "lower by more than the margin, by capacity where the rate that it can serve is not "

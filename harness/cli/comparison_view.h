@@ -98,6 +98,13 @@ void campaign_comparison_append(struct doc *doc, const struct campaign_compariso
                                 bool gated);
 
 /*
+ * What conditions keep a gate from deciding, and what to do: " under contention by other processes
+ * in ab12cd34/1: repeat it ..."; nothing where it decides, or is inconclusive without.
+ */
+void campaign_comparison_append_undecided(struct text *out,
+                                          const struct campaign_comparison *comparison);
+
+/*
  * As the options say: JSON; or that table, with --explain each comparison in full after it, or a
  * single one in full. An exit status.
  */

@@ -27,6 +27,7 @@ static const char *common_note(const struct campaign_comparison *c)
 static void say_row(struct doc *doc, const struct campaign_comparison *c, size_t i, bool gated)
 {
     const struct stored_comparison *one = &c->list[i];
+    json_auto_t *undecided_by = gate_undecided_by(one);
     CLEANUP(text_finish) struct text decision = TEXT_INIT;
 
     doc_spaced(&decision, gate_decision_name(gate_decide(one)));
@@ -38,6 +39,10 @@ static void say_row(struct doc *doc, const struct campaign_comparison *c, size_t
     comparison_number_words(&doc->block, one);
     if (gated && comparability_why_no_evidence(one->judgement))
         doc_add(doc, "; %s", comparability_why_no_evidence(one->judgement));
+    if (gated && json_array_size(undecided_by) > 0) {
+        doc_add(doc, "; undecided");
+        comparison_undecided_words(&doc->block, undecided_by);
+    }
     doc_add(doc, "\t%s", one->has_numbers ? stored_comparison_verdict(one) : "none");
     if (one->has_numbers && one->figure == COMPARE_TIME && one->numbers.family > 1) {
         doc_add(doc, ", ");
@@ -168,6 +173,38 @@ static void say_family(struct doc *doc, const struct campaign_comparison *c,
                 SCREEN * 100, found.data);
 }
 
+void campaign_comparison_append_undecided(struct text *out, const struct campaign_comparison *c)
+{
+    json_auto_t *all = json_array();
+    CLEANUP(text_finish) struct text words = TEXT_INIT;
+
+    if (campaign_comparison_decide(c) != GATE_INCONCLUSIVE)
+        return;
+    for (size_t i = 0; i < c->count; i++) {
+        json_auto_t *of_one = gate_undecided_by(&c->list[i]);
+
+        json_array_extend(all, of_one);
+    }
+    comparison_undecided_words(&words, all);
+    if (words.length > 0) {
+        text_append(out, words.data);
+        doc_phrase(out, ": repeat it at another hour, or allow the condition by --under");
+    }
+}
+
+/* The line before all others of a gate that conditions keep from deciding. */
+static void say_undecided(struct doc *doc, const struct campaign_comparison *c)
+{
+    CLEANUP(text_finish) struct text words = TEXT_INIT;
+
+    campaign_comparison_append_undecided(&words, c);
+    if (words.length == 0)
+        return;
+    doc_add(doc, "Undecided");
+    text_append(&doc->block, words.data);
+    doc_end(doc, "answer");
+}
+
 /* What a gate asks of each, and how many pass. */
 static void say_gate(struct doc *doc, const struct campaign_comparison *c,
                      enum compare_figure figure)
@@ -190,6 +227,7 @@ static void say_gate(struct doc *doc, const struct campaign_comparison *c,
     for (size_t i = 0; i < c->count; i++)
         passes += gate_decide(&c->list[i]) == GATE_PASSES;
     doc_heading(doc, 3, NULL, "assay gate: %s", decision.data);
+    say_undecided(doc, c);
     doc_say(doc, NULL, "%zu of %zu comparisons pass: %s by no more than %.4g %s.", passes, c->count,
             rules[figure], 100 * c->options.margin,
             figure == COMPARE_ATTAINMENT ? "% of the requests" : "%");
@@ -273,6 +311,8 @@ int campaign_comparison_show(const struct command_line *line, struct store *stor
         return output_json(object ? comparison_view_json(&arms, object)
                                   : campaign_comparison_json(c, gated));
     doc = output_doc(line, &out);
+    if (c->is_single && gated)
+        say_undecided(&doc, c);
     if (c->is_single)
         comparison_view_append(&doc, c->list, &arms, explain);
     else

@@ -16,9 +16,11 @@ void gate_report_markdown(struct text *out, const struct campaign_comparison *co
 static void append_message(struct text *out, const struct stored_comparison *comparison)
 {
     const char *reason = comparability_why_no_evidence(comparison->judgement);
+    json_auto_t *undecided_by = gate_undecided_by(comparison);
     CLEANUP(text_finish) struct text words = TEXT_INIT, plain = TEXT_INIT;
 
     doc_spaced(&words, gate_decision_name(gate_decide(comparison)));
+    comparison_undecided_words(&words, undecided_by);
     doc_phrase(&words, comparison->figure == COMPARE_TIME ? ": time b/a " : ": ");
     comparison_number_words(&words, comparison);
     if (reason)

@@ -7,6 +7,8 @@
 #include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "harness/core/shape.h"
+#include "harness/core/text.h"
+#include "protocols/condition.h"
 #include "protocols/contract.h"
 #include "protocols/estimate.h"
 #include "protocols/comparability.h"
@@ -24,6 +26,8 @@ static const struct type unit_shape = TYPE_OF({
     SHOWN("trials", INTEGER),
     SHOWN("verdict", RECORD, .of = &acceptance_verdict_type),
     OR_NULL("reason", TEXT, .help = "why it decides nothing"),
+    OPTIONAL("conditions", LIST, .of = &type_of_text,
+             .help = "findings on it that could turn the verdict"),
 });
 static const struct type item_shape = TYPE_OF({
     SHOWN("metric", TEXT),
@@ -167,9 +171,21 @@ static const char *unfit(const json_t *record, const struct contract_item *item,
     return isfinite(measured->lo + measured->hi) ? NULL : "the figure has no interval";
 }
 
+/* Why the conditions that were found on a result let it decide nothing. Heap; NULL: they do not. */
+static char *disturbed(const json_t *conditions, const json_t *allowed)
+{
+    json_auto_t *beyond = condition_beyond(conditions, allowed);
+    CLEANUP(text_finish) struct text words = TEXT_INIT;
+
+    condition_append(&words, beyond);
+    return words.length > 0
+               ? text_format("it was measured under %s: repeat it at another hour", words.data)
+               : NULL;
+}
+
 static enum status judge_unit(const json_t *record, const struct contract_item *item,
-                              bool has_nonce, json_t *units, enum acceptance_verdict *ret,
-                              struct error *err)
+                              const json_t *allowed, bool has_nonce, json_t *units,
+                              enum acceptance_verdict *ret, struct error *err)
 {
     const json_t *estimate = json_object_get(record, "estimate");
     const json_t *value = metric_member(json_object_get(estimate, "metrics"), item->metric);
@@ -178,26 +194,34 @@ static enum status judge_unit(const json_t *record, const struct contract_item *
                                            .lo = member_number(value, "lo"),
                                            .hi = member_number(value, "hi"),
                                            .confidence = member_number(estimate, "confidence")};
+    json_auto_t *conditions = json_array();
+    AUTO_FREE char *under = NULL;
     double best, worst;
     const char *reason;
+    json_t *unit;
 
     EACH(trial, trials)
         measured.trials += json_is_number(json_object_get(trial, "mean_ns"));
     *ret = acceptance_judge(&item->rule, &measured, &best, &worst);
+    if (!condition_add(record, conditions))
+        return error_no_memory(err);
+    under = disturbed(conditions, allowed);
     reason = unfit(record, item, &measured, has_nonce);
+    if (!reason)
+        reason = under;
     if (reason)
         *ret = ACCEPTANCE_INCONCLUSIVE;
     else if (*ret == ACCEPTANCE_INCONCLUSIVE)
         reason = "its trials do not tell the declared level from the limiting one";
-    return json_array_append_new(
-               units, json_pack("{s:O, s:O?, s:o, s:o, s:o, s:I, s:s, s:s?}", "result",
-                                json_object_get(record, "id"), "device",
-                                json_object_get(json_object_get(record, "device"), "name"), "value",
-                                real_or_null(measured.value), "best", real_or_null(best), "worst",
-                                real_or_null(worst), "trials", (json_int_t)measured.trials,
-                                "verdict", acceptance_verdict_name(*ret), "reason", reason))
-               ? error_no_memory(err)
-               : STATUS_OK;
+    unit = json_pack("{s:O, s:O?, s:o, s:o, s:o, s:I, s:s, s:s?}", "result",
+                     json_object_get(record, "id"), "device",
+                     json_object_get(json_object_get(record, "device"), "name"), "value",
+                     real_or_null(measured.value), "best", real_or_null(best), "worst",
+                     real_or_null(worst), "trials", (json_int_t)measured.trials, "verdict",
+                     acceptance_verdict_name(*ret), "reason", reason);
+    if (json_array_size(conditions) > 0)
+        json_object_set(unit, "conditions", conditions);
+    return json_array_append_new(units, unit) ? error_no_memory(err) : STATUS_OK;
 }
 
 /* The item of all its units. */
@@ -270,8 +294,9 @@ static enum status judge_item(const json_t *contract, size_t index, const struct
                              index, member_text(json_array_get(units, 0), "result"),
                              member_text(record, "id"));
         TRY(same_unit_twice(machines, record, index, err));
-        TRY(judge_unit(record, &item, json_is_true(json_array_get(evidence->nonces, record_at)),
-                       units, &verdict, err));
+        TRY(judge_unit(record, &item, json_object_get(contract, "under"),
+                       json_is_true(json_array_get(evidence->nonces, record_at)), units, &verdict,
+                       err));
         counts[verdict]++;
     }
     if (json_array_size(units) == 0)

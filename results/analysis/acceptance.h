@@ -6,10 +6,11 @@
  * optional: only the results of the device and arm of this one}].
  *
  * A result decides nothing (with its reason) that is not steady, is a first look or a claim, was
- * measured by a foreign worker, has fewer trials than declared, or whose plan lacks the nonce. An
- * undecided unit counts as failed for acceptance and as good for rejection of a fleet. INVALID,
- * with the item's place: no result or several are of its cell, or its units are wrong; CORRUPT:
- * contract or campaigns are not of this form.
+ * measured by a foreign worker, has fewer trials than declared, whose plan lacks the nonce, or that
+ * was measured under a condition (protocols/condition.h) which the contract's `under` does not
+ * name. An undecided unit counts as failed for acceptance and as good for rejection of a fleet.
+ * INVALID, with the item's place: no result or several are of its cell, or its units are wrong;
+ * CORRUPT: contract or campaigns are not of this form.
  */
 #ifndef ASSAY_RESULTS_ANALYSIS_ACCEPTANCE_H
 #define ASSAY_RESULTS_ANALYSIS_ACCEPTANCE_H

@@ -8,6 +8,7 @@
 #include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "harness/core/text.h"
+#include "protocols/condition.h"
 #include "protocols/serving/declared.h"
 #include "results/analysis/judgement.h"
 
@@ -355,6 +356,12 @@ void campaign_comparison_allow_foreign_worker(struct campaign_comparison *c)
         c->list[i].allows_foreign_worker = true;
 }
 
+void campaign_comparison_allow_under(struct campaign_comparison *c, json_t *conditions)
+{
+    for (size_t i = 0; i < c->count; i++)
+        c->list[i].under = json_incref(conditions);
+}
+
 enum compare_figure campaign_comparison_figure(const struct campaign_comparison *c)
 {
     for (size_t i = 1; i < c->count; i++)
@@ -463,6 +470,7 @@ enum status campaign_comparison_again(struct store *store, const json_t *body, b
 {
     const json_t *gate = json_object_get(body, "gate");
     const char *a = member_string(body, "a"), *b = member_string(body, "b");
+    json_auto_t *under = condition_known(json_object_get(gate, "under"));
     struct compare_options options;
     char campaign[16] = "";
 
@@ -482,6 +490,7 @@ enum status campaign_comparison_again(struct store *store, const json_t *body, b
     }
     if (json_is_true(json_object_get(gate, "allow_foreign_worker")))
         campaign_comparison_allow_foreign_worker(ret);
+    campaign_comparison_allow_under(ret, under);
     return STATUS_OK;
 }
 

@@ -54,6 +54,9 @@ void campaign_comparison_finish(struct campaign_comparison *comparison);
 /* Lets a gate pass on what a foreign worker measured. */
 void campaign_comparison_allow_foreign_worker(struct campaign_comparison *comparison);
 
+/* Lets a gate decide under these conditions, codes of protocols/condition.h. */
+void campaign_comparison_allow_under(struct campaign_comparison *comparison, json_t *conditions);
+
 /* The figure by which all compare; COMPARE_FIGURE_COUNT: not all by the same. */
 enum compare_figure campaign_comparison_figure(const struct campaign_comparison *comparison);
 

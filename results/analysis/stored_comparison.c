@@ -9,37 +9,11 @@
 #include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "protocols/comparability.h"
+#include "protocols/condition.h"
 #include "protocols/serving/declared.h"
 #include "results/analysis/fields.h"
 #include "results/analysis/serving_change.h"
 #include "results/analysis/varied.h"
-
-const struct comparison_condition comparison_conditions[COMPARISON_CONDITIONS] = {
-    {"contention", "contention by other processes"},
-    {"steal", "steal by the hypervisor"},
-    {"cgroup_throttled", "a CPU quota"},
-    {"device_throttled", "throttling of the device"},
-    {"device_shared", "other processes on the device"},
-};
-
-/* Adds the codes of those that were found in a record's estimate, each once. */
-static bool add_conditions(const json_t *record, json_t *conditions)
-{
-    const json_t *findings = json_object_get(json_object_get(record, "estimate"), "findings");
-
-    for (size_t i = 0; i < COMPARISON_CONDITIONS; i++) {
-        const char *code = comparison_conditions[i].code;
-        bool found = false, known = false;
-
-        EACH(finding, findings)
-            found |= !strcmp(member_text(finding, "code"), code);
-        EACH(condition, conditions)
-            known |= !strcmp(json_string_value(condition), code);
-        if (found && !known && json_array_append_new(conditions, json_string(code)) != 0)
-            return false;
-    }
-    return true;
-}
 
 /* `ret_served`: it is of a server at a rate. */
 static enum status fields_and_id(struct store *store, int64_t cell, char id[80], bool *ret_served,
@@ -50,7 +24,7 @@ static enum status fields_and_id(struct store *store, int64_t cell, char id[80],
     double rate;
 
     TRY(store_cell_json(store, cell, &record, err));
-    if (!add_conditions(record, conditions))
+    if (!condition_add(record, conditions))
         return error_no_memory(err);
     text = member_string(record, "id");
     snprintf(id, 80, "%s", text ? text : "?");
@@ -116,13 +90,20 @@ static void compare_numbers(struct store *store, const struct compare_options *o
 static enum status judge(struct store *store, const json_t *varied,
                          struct stored_comparison *comparison, struct error *err)
 {
-    json_auto_t *a = NULL, *b = NULL, *conditions = json_array();
+    json_auto_t *a = NULL, *b = NULL;
+    json_t **const found = comparison->found;
     bool served[2];
 
-    TRY(fields_and_id(store, comparison->cells[0], comparison->a, &served[0], conditions, &a, err));
-    TRY(fields_and_id(store, comparison->cells[1], comparison->b, &served[1], conditions, &b, err));
-    if (json_array_size(conditions) > 0)
-        comparison->conditions = json_incref(conditions);
+    found[0] = json_array();
+    found[1] = json_array();
+    TRY(fields_and_id(store, comparison->cells[0], comparison->a, &served[0], found[0], &a, err));
+    TRY(fields_and_id(store, comparison->cells[1], comparison->b, &served[1], found[1], &b, err));
+    if (json_array_size(found[0]) + json_array_size(found[1]) > 0) {
+        json_auto_t *others = condition_beyond(found[1], found[0]);
+
+        comparison->conditions = json_copy(found[0]);
+        json_array_extend(comparison->conditions, others);
+    }
     if (comparison->figure == COMPARE_TIME && served[0] && served[1])
         comparison->figure = COMPARE_ATTAINMENT;
     return comparability_judge(a, b, varied, &comparison->judgement, err);
@@ -234,11 +215,15 @@ void stored_comparison_finish(struct stored_comparison *comparison)
     json_decref(comparison->judgement);
     json_decref(comparison->family_of);
     json_decref(comparison->conditions);
+    json_decref(comparison->found[0]);
+    json_decref(comparison->found[1]);
+    json_decref(comparison->under);
     pairs_finish(&comparison->pairs);
     free(comparison->note);
     comparison->judgement = NULL;
     comparison->family_of = NULL;
-    comparison->conditions = NULL;
+    comparison->conditions = comparison->found[0] = comparison->found[1] = NULL;
+    comparison->under = NULL;
     comparison->note = NULL;
 }
 

@@ -21,21 +21,14 @@
 #include "results/analysis/pairs.h"
 #include "results/store/store.h"
 
-/* Findings of the hour in which a result was measured, and not of its subject: at another hour the
- * winner may be another. */
-#define COMPARISON_CONDITIONS 5
-struct comparison_condition {
-    const char *code;  /* of the finding */
-    const char *words; /* behind "under" */
-};
-extern const struct comparison_condition comparison_conditions[COMPARISON_CONDITIONS];
-
 struct stored_comparison {
     char a[80], b[80]; /* result ids */
     int64_t cells[2];
     json_t *judgement;          /* comparability_judge's object */
-    json_t *conditions;         /* codes of findings on either result that could turn the verdict:
-                                   contention, steal, throttling, a shared device; NULL: none */
+    json_t *conditions;         /* codes of findings on either result that could turn the verdict
+                                   (protocols/condition.h); NULL: none */
+    json_t *found[2];           /* the same, of each result */
+    json_t *under;              /* of a gate: conditions under which it may decide; NULL: none */
     bool paired;                /* the two arms of a campaign, pair by pair */
     bool allows_foreign_worker; /* of a gate: it may pass on what such a worker measured */
     bool has_numbers;

@@ -5,14 +5,14 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from assay_cli import CliTest, run_tests, skip_when_busy  # noqa: E402
+from assay_cli import ANYWHERE, CliTest, run_tests, skip_when_busy  # noqa: E402
 
 T95, T90, T975 = 2.131847, 1.533206, 2.776445  # Student's t with 4 degrees of freedom
 
 
 class Accept(CliTest):
     def contract(self, declared="1 calls/s", limiting="0.5 calls/s", metric="item_rate", limit="at_least",
-                 more="", cell="{workload: synthetic}", head=""):
+                 more="", cell="{workload: synthetic}", head="", under=ANYWHERE[1]):
         return self.write("contract.yaml", f"""contract: tender
 version: 1
 {head}items:
@@ -22,11 +22,13 @@ version: 1
     declared: {declared}
     limiting: {limiting}
     trials: 5
-{more}""")
+{more}{f"under: [{under}]" if under else ""}
+""")
 
-    def measure(self, *words):
+    def measure(self, *words, window="30ms"):
+        protocol = self.EVIDENCE.replace("{time: 30ms", "{time: " + window)
         call = self.assay("run", *words, "--device", "null:0", "--protocol",
-                          self.write("evidence.yaml", self.EVIDENCE), "--db", self.db, "--json",
+                          self.write("evidence.yaml", protocol), "--db", self.db, "--json",
                           ASSAY_NULL="launch_ns=2000000,process_cv=0.02")
         self.assertEqual(call.status, 0, call.err)
         return call.json()["results"][0]["id"]
@@ -172,6 +174,34 @@ objectives: [item_rate]
             body["items"][0].update(rejected=0, inconclusive=0, reason=None)
             body["items"][0]["units"][0]["reason"] = None
         self.assert_forgeries_found(accepted)
+
+    def test_undecided_under_contention(self):
+        """Nothing is decided by what was measured beside other processes, unless the contract allows it."""
+        with self.busy_machine():
+            result = self.measure("synthetic", window="300ms")
+        findings = self.assay("show", result, "--json", "--db", self.db).json()["estimate"]["findings"]
+        found = [code for code in ("contention", "steal", "cgroup_throttled")
+                 if code in [finding["code"] for finding in findings]]
+        self.assertIn("contention", found)
+        call = self.accept(self.contract(under=""), "--no-record")
+        self.assertEqual(call.status, 3)
+        self.assertRegex(" ".join(call.out.split()), "^Undecided under contention by other processes[^:]* in " + result +
+                         ": repeat it at another hour, or allow the condition in the contract")
+        call = self.accept(self.contract(under=""), "--json", "--no-record")
+        (unit,) = call.json()["items"][0]["units"]
+        self.assertEqual((call.status, unit["verdict"], unit["conditions"]), (3, "inconclusive", found))
+        if unit["reason"] == "it is not steady":
+            skip_when_busy(self)
+        self.assertIn("it was measured under contention by other processes", unit["reason"])
+        call = self.accept(self.contract(under=", ".join(found)), "--json")
+        self.assertEqual((call.status, call.json()["items"][0]["units"][0]["conditions"]), (0, found), call.err)
+        self.assert_forgeries_found(
+            lambda body: body["items"][0]["units"][0].pop("conditions"),
+            lambda body: body["items"][0]["units"][0].update(conditions=["steal"]),
+            lambda body: body["contract"].pop("under"))
+        call = self.accept(self.contract(under="heat"))
+        self.assertEqual(call.status, 2)
+        self.assertIn("contract.yaml:10: ", call.err)
 
     def test_a_fleet_of_too_few(self):
         self.measure("synthetic")

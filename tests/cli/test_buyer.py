@@ -53,6 +53,7 @@ items:
     declared: 95 %
     limiting: 90 %
     trials: 5
+under: [contention, steal, cgroup_throttled]
 """
 PRICES = """item,kind,currency,amount,amount_lo,amount_hi,unit,term_months,residual,covers_devices,valid_to,source
 node a,device,EUR,4000,3800,4200,each,48,0.1,,2026-12-31,made-up quote 1

@@ -13,7 +13,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from assay_cli import ASSAY, CliTest  # noqa: E402
+from assay_cli import ANYWHERE, ASSAY, CliTest  # noqa: E402
 
 import forge  # noqa: E402
 
@@ -242,7 +242,7 @@ class Compare(CliTest):
         return call.json()
 
     def gate(self, *words):
-        return self.assay("gate", *words, "--allow-foreign-worker", "--db", self.db).status
+        return self.assay("gate", *words, "--allow-foreign-worker", *ANYWHERE, "--db", self.db).status
 
     def measure_slower(self):
         """A baseline, and a candidate that measurably takes twice as long."""
@@ -268,6 +268,46 @@ class Compare(CliTest):
             self.assertEqual(forgery.edit("comparison", lambda body: body["body"].pop("conditions") and None), 1)
             forgery.rewrite()
         self.assertIn(told, subprocess.run(verifier, capture_output=True, text=True, check=False).stdout)
+
+    def test_gate_undecided_under_contention(self):
+        """A gate passes and fails nothing that was measured beside other processes, unless it is told to."""
+        protocol = self.write("longer.yaml", self.EVIDENCE.replace("{time: 30ms", "{time: 300ms"))
+        a = self.measure(protocol=protocol, ASSAY_WORKER=FOREIGN, FOREIGN_NS="200000")
+        with self.busy_machine():
+            b = self.measure(protocol=protocol, ASSAY_WORKER=FOREIGN, FOREIGN_NS="400000")
+        words = ("gate", a, b, "--allow-foreign-worker", "--db", self.db)
+        call = self.assay(*words, "--junit", "gate.xml")
+        first = " ".join(call.out.split())
+        self.assertEqual(call.status, 3, call.err)
+        self.assertRegex(first, "^Undecided (under .* in %s, )?under contention by other processes.* in %s: repeat it at "
+                         "another hour, or allow the condition by --under" % (a, b))
+        self.assertIn("gate undecided under ", call.err)
+        with open(os.path.join(self.folder, "gate.xml"), encoding="utf-8") as file:
+            self.assertRegex(file.read(), 'message="inconclusive.* under contention by other processes')
+        body = self.assay(*words, "--json", "--no-record").json()
+        self.assertEqual((body["gate"]["decision"], "under" in body["gate"]), ("inconclusive", False))
+        (contention,) = [one for one in body["gate"]["undecided_by"] if one["result"] == b]
+        self.assertIn("contention", contention["conditions"])
+        call = self.assay(*words, "--under", ",".join(body["conditions"]), "--json")
+        self.assertEqual((call.status, call.json()["gate"]["decision"]), (1, "worse"), call.err)
+        self.assertEqual((call.json()["gate"]["under"], call.json()["conditions"]), (body["conditions"], body["conditions"]))
+        self.assertEqual([row[1] for row in self.stored()], ["inconclusive", "worse"])
+        self.assertEqual(self.assay("verify", self.db).status, 0)
+        verifier = [sys.executable, os.path.join(os.path.dirname(__file__), "..", "support", "verify.py"), self.db]
+        self.assertEqual(subprocess.run(verifier, check=False).returncode, 0)
+
+        def passes(record):
+            if record["verdict"] == "inconclusive":
+                record["verdict"] = record["body"]["gate"]["decision"] = "passes"
+        with forge.Forgery(self.db) as forgery:
+            forgery.edit("comparison", passes)
+            forgery.rewrite()
+        self.assertEqual(self.assay("verify", self.db).status, 1)
+        self.assertIn("it decides under conditions that it was not told to allow",
+                      subprocess.run(verifier, capture_output=True, text=True, check=False).stdout)
+        call = self.assay(*words, "--under", "contention,heat")
+        self.assertEqual(call.status, 2)
+        self.assertIn("--under contention,heat: write contention, steal,", call.err)
 
     def stored(self):
         return self.query("SELECT kind, verdict, a, b FROM comparison ORDER BY id")
@@ -362,9 +402,9 @@ class Compare(CliTest):
         self.assertEqual(self.gate(b, a), 0)
         self.assertEqual(self.gate(a, b, "--margin", "0.05"), 1)
         self.assertEqual([row[1] for row in self.stored()], ["worse", "passes", "worse"])
-        call = self.assay("gate", a, b, "--allow-foreign-worker", "--json", "--db", self.db)
+        call = self.assay("gate", a, b, "--allow-foreign-worker", *ANYWHERE, "--json", "--db", self.db)
         self.assertEqual(call.json()["gate"], {"decision": "worse", "margin": 0.01, "paired": False,
-                                               "allow_foreign_worker": True})
+                                               "allow_foreign_worker": True, "under": ANYWHERE[1].split(",")})
         call = self.assay("verify", self.db, "--json")
         self.assertEqual((call.status, call.json()["comparisons"]), (0, 4), call.out)
         call = self.assay("report", "--dossier", "d.html", a, "--db", self.db)
@@ -440,7 +480,7 @@ class Compare(CliTest):
         os.chmod(self.db, 0o444)
         os.chmod(self.folder, 0o555)
         try:
-            words = [ASSAY, "gate", a, b, "--allow-foreign-worker", "--db", self.db]
+            words = [ASSAY, "gate", a, b, "--allow-foreign-worker", *ANYWHERE, "--db", self.db]
             if os.geteuid() == 0:
                 words = ["setpriv", "--reuid", "65534", "--clear-groups", *words]
             done = subprocess.run(words, cwd=self.folder, capture_output=True, text=True, check=False,
@@ -474,7 +514,7 @@ class Compare(CliTest):
         with forge.Forgery(self.db) as forgery:
             forgery.drop("id = (SELECT max(id) FROM record WHERE type = 'event')")
             forgery.rewrite()
-        call = self.assay("gate", a, b, "--allow-foreign-worker", "--db", self.db)
+        call = self.assay("gate", a, b, "--allow-foreign-worker", *ANYWHERE, "--db", self.db)
         self.assertIn(call.status, (0, 3))
         self.assertIn("is not finished", call.err)
         call = self.assay("compare", a, b, "--record", "--db", self.db)

@@ -9,7 +9,7 @@ import sqlite3
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from assay_cli import CliTest, run_tests, wait_until  # noqa: E402
+from assay_cli import ANYWHERE, CliTest, run_tests, wait_until  # noqa: E402
 
 WORKER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support",
                       "foreign_worker.py")
@@ -57,7 +57,7 @@ class Families(CliTest):
         self.assertIn("Holm", text)
         for other, status, decision in ((same, 0, "passes"), (slower, 1, "worse")):
             self.assertEqual(self.assay("compare", a, other, "--exit-status", "--db", self.db).status, status)
-            call = self.assay("gate", a, other, "--allow-foreign-worker", "--json", "--db", self.db)
+            call = self.assay("gate", a, other, "--allow-foreign-worker", *ANYWHERE, "--json", "--db", self.db)
             self.assertEqual((call.status, call.json()["decision"]), (status, decision))
         # Each cell's decision is stored with its family, and recomputed from it.
         self.assertEqual(self.query("SELECT verdict, count(*) FROM comparison GROUP BY 1 ORDER BY 1"),
@@ -146,7 +146,7 @@ class Families(CliTest):
         rows = self.assay("results", "--json", "--db", self.db).json()
         self.assertEqual([row["arm"] for row in rows], list("ababab"))
         # The gate judges the same family, and all is recorded and recomputed.
-        call = self.assay("gate", "last", "--allow-foreign-worker", "--json", "--db", self.db)
+        call = self.assay("gate", "last", "--allow-foreign-worker", *ANYWHERE, "--json", "--db", self.db)
         self.assertEqual((call.status, call.json()["decision"], call.json()["family"]), (1, "worse", 3))
         self.assertEqual(self.query("SELECT kind, verdict FROM comparison ORDER BY id"),
                          [("ab", row["verdict"]) for row in numbers]

@@ -14,7 +14,7 @@ import sqlite3
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from assay_cli import CliTest, has_ended, run_tests, thorough, wait_until  # noqa: E402
+from assay_cli import ANYWHERE, CliTest, has_ended, run_tests, thorough, wait_until  # noqa: E402
 
 WORKER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support",
                       "foreign_worker.py")
@@ -429,7 +429,7 @@ class Mark(CliTest):
             refused = self.output("gate", first, second, *words, status=2)
             self.assertIn("foreign_worker", refused)
         self.assertIn("(--allow-foreign-worker)", refused)
-        call = self.assay("gate", first, second, "--margin", "0.5", "--allow-foreign-worker", "--db", self.db)
+        call = self.assay("gate", first, second, "--margin", "0.5", "--allow-foreign-worker", *ANYWHERE, "--db", self.db)
         self.assertEqual(call.status, 0, call.err)
         self.assertEqual(self.stored(), [("foreign_worker", False), ("passes", True)])
         dossier = self.report("dossier", first, second)

@@ -7,7 +7,7 @@ import sys
 import xml.etree.ElementTree
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from assay_cli import PATIENCE, CliTest, run_tests, skip_when_busy  # noqa: E402
+from assay_cli import ANYWHERE, PATIENCE, CliTest, run_tests, skip_when_busy  # noqa: E402
 
 ACTION = os.path.join(os.path.dirname(__file__), "..", "..", "harness", "package", "gate-action")
 
@@ -30,8 +30,8 @@ class GateReport(CliTest):
         return self.fail(f"the arms are never told apart: {call.out}{call.err}")
 
     def gate(self, *words, **more):
-        return self.assay("gate", *words, "--markdown", "gate.md", "--junit", "gate.xml", "--db", self.db,
-                          **more)
+        return self.assay("gate", *words, *ANYWHERE, "--markdown", "gate.md", "--junit", "gate.xml", "--db",
+                          self.db, **more)
 
     def test_worse(self):
         campaign = self.arms(1000000, 4000000)
@@ -115,7 +115,7 @@ class GateReport(CliTest):
 
     def test_the_action_comments_and_keeps_the_decision(self):
         campaign = self.arms(1000000, 4000000)
-        done = self.action(BASELINE=campaign)
+        done = self.action(BASELINE=campaign, UNDER=ANYWHERE[1])
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertEqual(self.read("output"), "decision=worse\n")
         self.assertIn("### assay gate: worse", self.read("summary"))

@@ -7,7 +7,7 @@ import xml.etree.ElementTree
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 import forge  # noqa: E402
-from assay_cli import CliTest, run_tests, skip_when_busy  # noqa: E402
+from assay_cli import ANYWHERE, CliTest, run_tests, skip_when_busy  # noqa: E402
 
 VERIFIER = os.path.join(os.path.dirname(__file__), "..", "support", "verify.py")
 
@@ -50,7 +50,7 @@ class ServingGate(CliTest):
         return call.json()["results"][0]["id"].split("/")[0]
 
     def gate(self, status, *words):
-        call = self.assay("gate", *words, "--json", "--markdown", "gate.md", "--junit", "gate.xml", "--db", self.db)
+        call = self.assay("gate", *words, *ANYWHERE, "--json", "--markdown", "gate.md", "--junit", "gate.xml", "--db", self.db)
         self.assertEqual(call.status, status, [one.get("reason") for one in call.json()["comparisons"]])
         with open(os.path.join(self.folder, "gate.md"), encoding="utf-8") as file:
             return call.json(), file.read(), xml.etree.ElementTree.parse(os.path.join(self.folder, "gate.xml"))
@@ -59,7 +59,7 @@ class ServingGate(CliTest):
         for _ in range(3):  # a busy machine may not carry the rates, and then there is nothing to pass
             self.new_db()
             quick, again = self.serve(0), self.serve(0)
-            words = ("gate", quick, again, "--margin", "0.2", "--no-record", "--db", self.db, "--by")
+            words = ("gate", quick, again, *ANYWHERE, "--margin", "0.2", "--no-record", "--db", self.db, "--by")
             if self.assay(*words, "attainment").status == 0 and \
                     "declare higher rates" in self.assay(*words, "capacity").out:
                 break
@@ -95,7 +95,7 @@ class ServingGate(CliTest):
         self.assertEqual([[part.tag for part in case] for case in cases.iter("testcase")], [["error"]])
 
         # In words, of one rate; and in the dossier.
-        call = self.assay("gate", f"{quick}/1", f"{slow}/1", "--by", "attainment", "--db", self.db)
+        call = self.assay("gate", f"{quick}/1", f"{slow}/1", *ANYWHERE, "--by", "attainment", "--db", self.db)
         self.assertEqual(call.status, 1, call.err)
         self.assertIn("the attainment of b is lower than that of a by more than 1 % of the requests", call.out)
         page = os.path.join(self.folder, "dossier.html")

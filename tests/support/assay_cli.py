@@ -152,6 +152,10 @@ class Call:
         return self.document["data"]
 
 
+# Of a gate whose decision must not depend on who else uses the machine that the tests run on.
+ANYWHERE = ("--under", "contention,steal,cgroup_throttled")
+
+
 class CliTest(unittest.TestCase):
     """Every test has a fresh folder; self.db is a database in it."""
 
@@ -381,6 +385,17 @@ required: [host.kernel.release, device.name]
 
     def fast(self):
         return self.write("fast.yaml", self.FAST)
+
+    @contextlib.contextmanager
+    def busy_machine(self):
+        """Other processes that take all processors, so that results of windows of 300 ms have the finding contention."""
+        others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() or 1)]
+        try:
+            yield
+        finally:
+            for other in others:
+                other.kill()
+                other.wait()
 
     def plain_compiler(self):
         """For ASSAY_CC, where the speed of assay's kernels does not matter: under an evidence protocol each trial compiles

@@ -241,13 +241,13 @@ def verdicts(verifier):
         if verdict not in possible(kind, body):
             verifier.wrong("comparison", "comparison", number, "its verdict is not the one in its body")
         judge = verify_decisions if kind in verify_decisions.KINDS else verify_served
+        look = look or verify_decisions.Results(verifier)
+        look.version = version
         if version in judge.VERSIONS and (kind in verify_decisions.KINDS or "served" in body):
-            look = look or verify_decisions.Results(verifier)
             figures = judge.wrong(kind, body, look)
             if figures:
                 verifier.wrong("comparison", "comparison", number, figures)
         if version >= verify_decisions.CONDITIONS_FROM and "comparability" in body:
-            look = look or verify_decisions.Results(verifier)
             figures = verify_decisions.wrong_conditions(body, look)
             if figures:
                 verifier.wrong("comparison", "comparison", number, figures)

@@ -10,7 +10,10 @@ import verify_body
 import verify_figures
 from verify_figures import UNKNOWN, alike, close, each, hour, number, range_of
 
-VERSIONS = (17, 18, 19, 20, 21, 22)  # of comparisons: the rules of this text
+VERSIONS = (17, 18, 19, 20, 21, 22, 23)  # of comparisons: the rules of this text
+CONDITIONS = ("contention", "steal", "cgroup_throttled", "device_throttled", "device_shared")
+CONDITIONS_FROM = 22  # the version of comparisons that tells them
+UNDECIDED_FROM = 23  # that whose gates and acceptances decide nothing under them
 STEADY = ("steady", "after_warmup", "after_slowdown", "serving")
 PREFIXES = {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18, "m": 1e-3, "u": 1e-6, "µ": 1e-6, "n": 1e-9,
             "p": 1e-12}
@@ -30,6 +33,7 @@ class Results:
 
     def __init__(self, verifier):
         self.ask = verifier.ask
+        self.version = VERSIONS[-1]  # of the comparison that is looked at
         self.contents = dict(self.ask("SELECT digest, body FROM content"))
         self.cells = {}
         for row in self.ask("SELECT c.id, g.uid, c.ordinal, c.workload_name, c.precision, c.batch, c.implementation,"
@@ -54,6 +58,11 @@ class Results:
 
     def metrics(self, result):
         return self.body(result).get("metrics")
+
+    def conditions(self, result):
+        """The codes of those that its estimate has as findings."""
+        found = [finding.get("code") for finding in self.body(result).get("findings") or ()]
+        return [code for code in CONDITIONS if code in found]
 
     def devices(self, result):
         """The names of its devices; None: one of them is withheld."""
@@ -174,8 +183,8 @@ def bounds(item, value, lo, hi, confidence, trials):
     return value * math.exp(sign * better), value * math.exp(-sign * worse)
 
 
-def judge_unit(look, result, item, levels, has_nonce):
-    """(value, best, worst, trials, verdict) of a result; None: what it rests on is withheld."""
+def judge_unit(look, result, item, levels, has_nonce, under):
+    """(value, best, worst, trials, verdict) of a result, `under` conditions; None: what it rests on is withheld."""
     estimate, fit = look.body(result), look.fit(result)
     if fit is None:
         return None
@@ -185,7 +194,8 @@ def judge_unit(look, result, item, levels, has_nonce):
     sign = -1 if item["limit"] == "at_most" else 1
     verdict = "rejected" if sign * (levels[0] - best) > 0 else "accepted" if sign * (worst - levels[1]) > 0 \
         else "inconclusive"
-    if not fit or not has_nonce or trials < item["trials"] or not math.isfinite(lo + hi):
+    disturbed = look.version >= UNDECIDED_FROM and not set(look.conditions(result)) <= set(under)
+    if not fit or disturbed or not has_nonce or trials < item["trials"] or not math.isfinite(lo + hi):
         verdict = "inconclusive"
     return value, best, worst, trials, verdict
 
@@ -235,7 +245,7 @@ def judge_contract(look, contract, campaigns, like=None):
         unit = next(metric["unit"] for metric in ((look.metrics(result) or {}).get(item["metric"]) for result in mine)
                     if metric and metric.get("unit"))
         levels = [quantity(item[name], unit) for name in ("declared", "limiting")]
-        units = {result: judge_unit(look, result, item, levels, nonces[result]) for result in mine}
+        units = {result: judge_unit(look, result, item, levels, nonces[result], contract.get("under", ())) for result in mine}
         if None in units.values():
             return None
         found.append((item, unit, levels, units, of_units(item, [judged[4] for judged in units.values()])))
@@ -272,6 +282,8 @@ def accept(body, look):
             if one["trials"] != trials or not all(
                     close(x, one[name]) for x, name in ((value, "value"), (best, "best"), (worst, "worst"))):
                 return "the bounds of %s are others" % one["result"]
+            if look.version >= UNDECIDED_FROM and one.get("conditions", []) != look.conditions(one["result"]):
+                return "the conditions of %s are others" % one["result"]
             if one["verdict"] != mine or (one["reason"] is None) != (mine != "inconclusive"):
                 return "the verdict on %s is %s" % (one["result"], mine)
         counts = [sum(judged[4] == name for judged in units.values()) for name in ("rejected", "inconclusive")]
@@ -491,16 +503,25 @@ def answered(body, problem, needed):
 
 # ---- conditions of comparisons
 
-CONDITIONS = ("contention", "steal", "cgroup_throttled", "device_throttled", "device_shared")
-CONDITIONS_FROM = 22  # the version of comparisons that has them
-
 
 def wrong_conditions(body, look):
-    """Whether a comparison of two results tells what was found on either that could turn it."""
-    wanted = [code for result in (body.get("a"), body.get("b")) for code in CONDITIONS
-              if any(finding.get("code") == code for finding in look.body(result).get("findings") or ())]
-    told = body.get("conditions", [])
-    return None if told == list(dict.fromkeys(wanted)) else "its conditions are not those of its results"
+    """Whether a comparison of two results tells what was found on either that could turn it, and a gate obeys it."""
+    results = [body.get("a"), body.get("b")]
+    found = [look.conditions(result) for result in results]
+    if body.get("conditions", []) != list(dict.fromkeys(found[0] + found[1])):
+        return "its conditions are not those of its results"
+    if look.version < UNDECIDED_FROM or "gate" not in body:
+        return None
+    gate = body["gate"]
+    under = gate.get("under", [])
+    if not isinstance(under, list) or under != [code for code in CONDITIONS if code in under]:
+        return "what it was allowed to decide under are no conditions"
+    beyond = [[code for code in codes if code not in under] for codes in found]
+    wanted = [{"result": result, "conditions": codes} for result, codes in zip(results, beyond) if codes]
+    if gate.get("undecided_by", []) != wanted:
+        return "what keeps the gate from deciding is something else"
+    return "it decides under conditions that it was not told to allow" if wanted and \
+        gate.get("decision") in ("passes", "worse") else None
 
 
 KINDS = {"cost": verify_figures.cost, "plan": verify_figures.plan, "accept": accept, "decide": decide}

@@ -7,10 +7,11 @@ set -u
 table=$(mktemp) || exit 4
 trap 'rm -f "$table"' EXIT
 
-set -- "$BASELINE"
+set -- -- "$BASELINE"
 [ -z "${CANDIDATE:-}" ] || set -- "$@" "$CANDIDATE"
+[ -z "${UNDER:-}" ] || set -- --under "$UNDER" "$@"
 "${ASSAY:-assay}" gate --db "${DATABASE:-assay.db}" --margin "${MARGIN:-0.01}" --markdown "$table" \
-    --junit "${JUNIT:-assay-gate.xml}" -- "$@"
+    --junit "${JUNIT:-assay-gate.xml}" "$@"
 status=$?
 
 case $status in
