@@ -44,10 +44,9 @@ static bool has_levels_apart(const struct trend *trend, const double *values, si
     return false;
 }
 
-enum status history_describe(const double *values, size_t count, struct trend *ret,
-                             struct error *err)
+static enum status describe(const double *values, size_t count, double caution, struct trend *ret,
+                            struct error *err)
 {
-    const double caution = count < HISTORY_FEW ? HISTORY_CAUTION_FEW : HISTORY_CAUTION;
     struct trend by_rank = {0};
     double *scores = calloc(count + 1, sizeof(*scores));
     enum status status = scores ? trend_describe(values, count, 0, caution, TREND_STEPS, ret, err)
@@ -67,4 +66,53 @@ enum status history_describe(const double *values, size_t count, struct trend *r
     }
     free(scores);
     return status;
+}
+
+/* Whether it is a change between levels that have all been there for some results. */
+static bool is_settled(const struct trend *trend, size_t count)
+{
+    const size_t least = count < HISTORY_LATE ? HISTORY_SETTLED_EARLY : HISTORY_SETTLED;
+    size_t from = 0;
+
+    if (trend->kind == TREND_RAMP)
+        return trend->from + 1 >= least && count - trend->to >= least;
+    if (trend->kind != TREND_STEPS)
+        return false;
+    for (size_t i = 0; i < trend->change_count; from = trend->change[i++])
+        if (trend->change[i] - from < least)
+            return false;
+    return count - from >= least;
+}
+
+enum status history_describe(const double *values, size_t count, struct trend *ret,
+                             struct error *err)
+{
+    const double late = (double)count <= HISTORY_EARLY ? 0
+                        : (double)count >= HISTORY_LATE
+                            ? 1
+                            : ((double)count - HISTORY_EARLY) / (HISTORY_LATE - HISTORY_EARLY);
+    const double caution = HISTORY_CAUTION_EARLY + late * (HISTORY_CAUTION - HISTORY_CAUTION_EARLY);
+
+    TRY(describe(values, count, caution, ret, err));
+    if (ret->kind == TREND_CONSTANT || is_settled(ret, count))
+        return STATUS_OK;
+    trend_finish(ret);
+    return describe(values, count, HISTORY_CAUTION_CLEAR, ret, err);
+}
+
+size_t history_sittings(const double *values, const int64_t *times_ns, size_t count,
+                        double *ret_values, size_t *ret_first)
+{
+    size_t sittings = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (i == 0 || times_ns[i] - times_ns[i - 1] > HISTORY_SITTING_NS) {
+            ret_first[sittings] = i;
+            ret_values[sittings++] = 0;
+        }
+        ret_values[sittings - 1] += values[i];
+    }
+    for (size_t i = 0; i < sittings; i++)
+        ret_values[i] /= (double)((i + 1 < sittings ? ret_first[i + 1] : count) - ret_first[i]);
+    return sittings;
 }

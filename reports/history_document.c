@@ -33,6 +33,13 @@ void history_changes(struct doc *doc, const json_t *series, const char *database
         doc_say(doc, NULL, "Changed (%s):", kind);
     EACH(entry, json_object_get(series, "changes"))
         say_change(doc, entry);
+    if (strcmp(kind, "too_few") != 0)
+        doc_say(
+            doc, NULL,
+            "By %lld sittings (results within an hour of each other are one). At most 5 %% of "
+            "constant series ever show a change, at whichever of 200 looks, where sittings that "
+            "follow each other correlate by no more than 0.3.",
+            (long long)json_integer_value(json_object_get(series, "sittings")));
     EACH(entry, json_object_get(series, "baselines")) {
         const char *name = member_text(entry, "name");
 

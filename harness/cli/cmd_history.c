@@ -178,8 +178,10 @@ static int show(const struct command_line *line, struct store *store, void *cont
         short_ones += !strcmp(member_text(series, "kind"), "too_few");
     }
     if (short_ones > 0)
-        doc_say(&doc, NULL, "Changes are looked for from %d results on (%zu of %zu %s fewer).",
-                HISTORY_RESULTS_LEAST, short_ones, json_array_size(all),
+        doc_say(&doc, NULL,
+                "Changes are looked for from %d sittings on, results within an hour of each other "
+                "being one (%zu of %zu %s fewer).",
+                HISTORY_SITTINGS_LEAST, short_ones, json_array_size(all),
                 short_ones == 1 ? "has" : "have");
     if (json_array_size(all) == 0)
         log_info("no results in %s match; `assay results %s%s` lists what there is",
@@ -231,12 +233,16 @@ const struct command command_history = {
     .name = "history",
     .arguments = "[BUNDLE] [WORKLOAD|RESULT]",
     .summary = "Show results over time, where they changed, and what changed in the stack",
-    .text = "Results of one workload, precision, batch, device, host and protocol are a series. In "
-            "a series of 16 results or more assay looks for changes: it fits several models "
-            "(steps, ramps, lines, exponential approaches) with autocorrelated errors and takes "
-            "the best; at most 5 % of constant series of up to 200 results show any change. What "
-            "differs in the stack before and after a change is named. In the line of marks ^ is a "
-            "change and s another stack than before.\n"
+    .text = "Results of one workload, precision, batch, device, host and protocol are a series. "
+            "Those within an hour of each other are one sitting, and count as their mean: they "
+            "are alike for reasons of that hour. In a series of 16 sittings or more assay looks "
+            "for changes: it fits several models (steps, ramps, lines, exponential approaches) "
+            "with autocorrelated errors and takes the best; of constant series that are looked at "
+            "after each sitting, up to the 200th, at most 5 % ever show any change. That takes "
+            "neighbouring sittings to be no more alike than a correlation of 0.3. A change of a "
+            "few sittings must be clearer than one that has been there for twelve. What differs "
+            "in the stack before and after a change is named. In the line of marks ^ is a change "
+            "and s another stack than before.\n"
             "\n"
             "A series is stale where the newest result of its device has another driver, library "
             "or other part of the stack than its own newest; `assay reproduce` measures it again.\n"

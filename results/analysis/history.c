@@ -15,7 +15,7 @@
 
 #define NAME_MAX_LENGTH 64
 
-_Static_assert(HISTORY_RESULTS_LEAST == HISTORY_LEAST, "what is said is what is done");
+_Static_assert(HISTORY_SITTINGS_LEAST == HISTORY_LEAST, "what is said is what is done");
 
 static const struct type result_shape = TYPE_OF({
     SHOWN("id", TEXT),
@@ -58,6 +58,7 @@ const struct type history_type = TYPE_OF({
     SHOWN("metric", TEXT),
     SHOWN("unit", TEXT),
     SHOWN("results", LIST, .of = &result_shape),
+    SHOWN("sittings", INTEGER, .help = "groups of results within an hour of each other"),
     SHOWN("kind", RECORD, .of = &kind_shape),
     SHOWN("changes", LIST, .of = &change_shape),
     SHOWN("baselines", LIST, .of = &baseline_shape),
@@ -127,24 +128,64 @@ static void add_change(json_t *changes, const json_t *results, const json_t *fie
                                              differences(at(fields, before), at(fields, after))));
 }
 
-static const char *describe_changes(const struct trend *trend, const json_t *results,
-                                    const json_t *fields, json_t *changes)
+/* Sittings of a series: the mean of the logs of each, and its first result. */
+struct sittings {
+    double *logs;
+    size_t *first;
+    size_t count, results;
+};
+
+static void sittings_finish(struct sittings *sittings)
 {
-    const size_t last = json_array_size(results) - 1;
+    free(sittings->logs);
+    free(sittings->first);
+}
+
+static enum status sittings_of(const json_t *results, struct sittings *ret, struct error *err)
+{
+    const size_t count = json_array_size(results);
+    AUTO_FREE double *logs = calloc(count + 1, sizeof(*logs));
+    AUTO_FREE int64_t *times = calloc(count + 1, sizeof(*times));
+
+    ret->logs = calloc(count + 1, sizeof(*ret->logs));
+    ret->first = calloc(count + 1, sizeof(*ret->first));
+    if (!logs || !times || !ret->logs || !ret->first)
+        return error_no_memory(err);
+    EACH(result, results) {
+        logs[result_at] = log(number(result, "value"));
+        times[result_at] = json_integer_value(json_object_get(result, "created_utc_ns"));
+    }
+    ret->results = count;
+    ret->count = history_sittings(logs, times, count, ret->logs, ret->first);
+    return STATUS_OK;
+}
+
+/* The last result of a sitting. */
+static size_t last_of(const struct sittings *sittings, size_t i)
+{
+    return (i + 1 < sittings->count ? sittings->first[i + 1] : sittings->results) - 1;
+}
+
+static const char *describe_changes(const struct trend *trend, const struct sittings *sittings,
+                                    const json_t *results, const json_t *fields, json_t *changes)
+{
+    const size_t last = sittings->count - 1, newest = sittings->results - 1;
 
     switch (trend->kind) {
     case TREND_LINE:
-        add_change(changes, results, fields, 0, last, exp(trend->slope * (double)last));
+        add_change(changes, results, fields, 0, newest, exp(trend->slope * (double)last));
         return "line";
     case TREND_RAMP:
-        add_change(changes, results, fields, trend->from, trend->to, exp(-trend->amplitude));
+        add_change(changes, results, fields, last_of(sittings, trend->from),
+                   sittings->first[trend->to], exp(-trend->amplitude));
         return "ramp";
     case TREND_APPROACH:
-        add_change(changes, results, fields, 0, last, exp(-trend->amplitude));
+        add_change(changes, results, fields, 0, newest, exp(-trend->amplitude));
         return "approach";
     case TREND_STEPS:
         for (size_t i = 0; i < trend->change_count; i++)
-            add_change(changes, results, fields, trend->change[i] - 1, trend->change[i],
+            add_change(changes, results, fields, last_of(sittings, trend->change[i] - 1),
+                       sittings->first[trend->change[i]],
                        exp(trend->level[i + 1] - trend->level[i]));
         return "steps";
     default:
@@ -155,20 +196,19 @@ static const char *describe_changes(const struct trend *trend, const json_t *res
 static enum status find_changes(json_t *series, const json_t *fields, struct error *err)
 {
     const json_t *results = json_object_get(series, "results");
-    const size_t count = json_array_size(results);
-    AUTO_FREE double *logs = calloc(count + 1, sizeof(*logs));
+    CLEANUP(sittings_finish) struct sittings sittings = {.logs = NULL};
     json_auto_t *changes = json_array();
     const char *kind = "too_few";
     CLEANUP(trend_finish) struct trend trend = {0};
 
-    if (!logs)
-        return error_no_memory(err);
-    for (size_t i = 0; i < count; i++)
-        logs[i] = log(number(at(results, i), "value"));
-    if (count >= HISTORY_LEAST) {
-        TRY(history_describe(logs, count, &trend, err));
-        kind = describe_changes(&trend, results, fields, changes);
+    TRY(sittings_of(results, &sittings, err));
+    if (sittings.count >= HISTORY_LEAST) {
+        TRY(history_describe(sittings.logs, sittings.count, &trend, err));
+        kind = describe_changes(&trend, &sittings, results, fields, changes);
     }
+    EACH(result, results)
+        json_object_del(result, "created_utc_ns");
+    json_object_set_new(series, "sittings", json_integer((json_int_t)sittings.count));
     json_object_set_new(series, "kind", json_string(kind));
     json_object_set(series, "changes", changes);
     return STATUS_OK;
@@ -251,12 +291,13 @@ static enum status add_result(struct store *store, json_t *series, const json_t 
         TRY(fields_of_cell(store, json_integer_value(json_object_get(row, "cell")), &fields, err));
     json_object_set(series, "newest", (json_t *)(uintptr_t)row);
     json_array_append_new(
-        results, json_pack("{s:O, s:O, s:O, s:O?, s:O?, s:O?, s:o}", "id",
-                           json_object_get(row, "id"), "created", json_object_get(row, "created"),
-                           "value", json_object_get(row, "value"), "lo", json_object_get(row, "lo"),
-                           "hi", json_object_get(row, "hi"), "driver_version",
-                           json_object_get(row, "driver_version"), "stack",
-                           count ? differences(at(all, count - 1), fields) : json_array()));
+        results,
+        json_pack("{s:O, s:O, s:O?, s:O, s:O?, s:O?, s:O?, s:o}", "id", json_object_get(row, "id"),
+                  "created", json_object_get(row, "created"), "created_utc_ns",
+                  json_object_get(row, "created_utc_ns"), "value", json_object_get(row, "value"),
+                  "lo", json_object_get(row, "lo"), "hi", json_object_get(row, "hi"),
+                  "driver_version", json_object_get(row, "driver_version"), "stack",
+                  count ? differences(at(all, count - 1), fields) : json_array()));
     if (wanted)
         json_array_append_new(all, fields);
     return STATUS_OK;

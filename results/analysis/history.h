@@ -4,7 +4,8 @@
  * Results are of one series where workload, precision, batch, scenario, implementation, arm,
  * protocol, device and host are the same; the stack may differ, which is what a history is about.
  * What has no value, is not steady, was imported or is of a simulated device beside real ones is
- * left out by its own marks in `assay results`. Changes: protocols/history.h.
+ * left out by its own marks in `assay results`. Changes: protocols/history.h; they lie between
+ * sittings, results of which each was measured within an hour of the one before.
  *
  * A baseline (judgement_baseline) is asked for by "a", a result, and "name", which from then on
  * means it for its series. INVALID: a name of other letters than a-z, A-Z, 0-9, '.', '_', '-', of
@@ -18,8 +19,8 @@
 #include "harness/core/status.h"
 #include "results/store/store.h"
 
-/* Changes are looked for from so many results on. */
-#define HISTORY_RESULTS_LEAST 16
+/* Changes are looked for from so many sittings on. */
+#define HISTORY_SITTINGS_LEAST 16
 
 /*
  * The series that a filter's results make (store_list_results; `sort` and `limit` do not count), as

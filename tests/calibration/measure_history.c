@@ -113,6 +113,143 @@ static void measure(const struct settings *settings, const struct history_case *
     table_add(table, &row);
 }
 
+/* ---- looked at again after each result ---- */
+
+#define RESULTS_MAX 256
+/* Sittings are a day apart, their results ten minutes. */
+#define DAY_NS (INT64_C(86400) * 1000000000)
+#define APART_NS (INT64_C(600) * 1000000000)
+
+struct look_case {
+    size_t sittings, each; /* results of a sitting */
+    double phi, sd;        /* of sittings, relative */
+    double within;         /* sd of the results of a sitting, relative to it */
+    double odd, step;      /* as above */
+    size_t after;          /* sittings after the step */
+    double low, high;
+};
+
+/* Levels of sittings as of `make`; results about them. Returns how many. */
+static size_t make_sittings(const struct look_case *c, uint64_t seed, uint64_t index, double *logs,
+                            int64_t *times_ns)
+{
+    const struct history_case of = {.count = c->sittings,
+                                    .phi = c->phi,
+                                    .sd = c->sd,
+                                    .step = c->step,
+                                    .after = c->after,
+                                    .odd = c->odd};
+    struct random random;
+    double levels[RESULTS_MAX];
+
+    make(&of, seed ^ 0x6c6f6f6bu, index, levels);
+    random_init(&random, seed ^ 0x736974u, index);
+    for (size_t i = 0; i < c->sittings * c->each; i++) {
+        logs[i] = log(levels[i / c->each]) + c->within * random_next_normal(&random);
+        times_ns[i] = (int64_t)(i / c->each) * DAY_NS + (int64_t)(i % c->each) * APART_NS;
+    }
+    return c->sittings * c->each;
+}
+
+/* Whether any look finds a change, or, of a step, the last one. */
+static bool look_finds(const struct look_case *c, uint64_t seed, uint64_t index)
+{
+    double logs[RESULTS_MAX], values[RESULTS_MAX];
+    int64_t times_ns[RESULTS_MAX];
+    size_t first[RESULTS_MAX];
+    const size_t count = make_sittings(c, seed, index, logs, times_ns);
+
+    for (size_t look = c->step > 0 ? count : 1; look <= count; look++) {
+        const size_t sittings = history_sittings(logs, times_ns, look, values, first);
+        struct trend trend = {0};
+        bool found;
+
+        if (sittings < HISTORY_LEAST)
+            continue;
+        if (history_describe(values, sittings, &trend, NULL) != STATUS_OK)
+            abort();
+        found = trend.kind != TREND_CONSTANT;
+        trend_finish(&trend);
+        if (found)
+            return true;
+    }
+    return false;
+}
+
+static void measure_looks(const struct settings *settings, const struct look_case *c,
+                          struct table *table)
+{
+    struct row row = {.what = c->step > 0 ? "history: step between sittings found"
+                                          : "history: a false change at any look",
+                      .low = c->low,
+                      .high = c->high,
+                      .mean = NAN};
+    const long series = (long)settings->series;
+    size_t hits = 0;
+    char key[256];
+
+    row.series = row.trials = settings->series;
+    snprintf(row.where, sizeof(row.where), "%zu sittings of %zu, phi %g, sd %g %%, within %g %%%s",
+             c->sittings, c->each, c->phi, 100 * c->sd, 100 * c->within,
+             c->odd > 0 ? ", 2 % odd ones" : "");
+    if (c->step > 0)
+        snprintf(row.where + strlen(row.where), sizeof(row.where) - strlen(row.where),
+                 ", %zu after a step of %g %%", c->after, 100 * c->step);
+    snprintf(key, sizeof(key), "%zu series, %s, %s", settings->series, row.what, row.where);
+    if (!parts_take(settings->parts, key, &hits, sizeof(hits))) {
+#pragma omp parallel for reduction(+ : hits) schedule(dynamic, 1)
+        for (long i = 0; i < series; i++)
+            hits += look_finds(c, settings->seed, (uint64_t)i);
+        parts_keep(settings->parts, key, &hits, sizeof(hits));
+    }
+    row.hits = hits;
+    table_add(table, &row);
+}
+
+static void measure_all_looks(const struct settings *settings, struct table *table)
+{
+    static const struct look_case cases[] = {
+        {.sittings = 200, .each = 1, .sd = 0.008, .low = NAN, .high = 0.05},
+        {.sittings = 200, .each = 1, .phi = 0.25, .sd = 0.008, .low = NAN, .high = 0.05},
+        {.sittings = 200, .each = 1, .phi = 0.3, .sd = 0.012, .low = NAN, .high = 0.05},
+        {.sittings = 200, .each = 1, .phi = 0.6, .sd = 0.012, .low = NAN, .high = NAN},
+        {.sittings = 200,
+         .each = 1,
+         .phi = 0.3,
+         .sd = 0.012,
+         .odd = 0.02,
+         .low = NAN,
+         .high = 0.05},
+        {.sittings = 50, .each = 5, .sd = 0.01, .within = 0.003, .low = NAN, .high = 0.05},
+        {.sittings = 40,
+         .each = 6,
+         .phi = 0.3,
+         .sd = 0.01,
+         .within = 0.01,
+         .low = NAN,
+         .high = 0.05},
+        {.sittings = 60,
+         .each = 4,
+         .sd = 0.005,
+         .within = 0.002,
+         .step = 0.02,
+         .after = 12,
+         .low = 0.9,
+         .high = NAN},
+        {.sittings = 60,
+         .each = 4,
+         .sd = 0.005,
+         .within = 0.002,
+         .step = 0.02,
+         .after = 6,
+         .low = NAN,
+         .high = NAN},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        measure_looks(settings, &cases[i], table);
+}
+
 void measure_history(const struct settings *settings, struct table *table)
 {
     static const struct history_case cases[] = {
@@ -154,4 +291,5 @@ void measure_history(const struct settings *settings, struct table *table)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         for (int rule = OURS; rule <= THRESHOLD_RULE; rule++)
             measure(settings, &cases[i], (enum rule)rule, table);
+    measure_all_looks(settings, table);
 }

@@ -1,11 +1,13 @@
 """history: series, changes with what of the stack differs, baselines as records, what is stale."""
 
+import itertools
 import os
 import shutil
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+import forge  # noqa: E402
 from assay_cli import CliTest, run_tests  # noqa: E402
 
 
@@ -26,6 +28,14 @@ class History(CliTest):
             ids.append(call.json()["results"][0]["id"])
         return ids
 
+    def days_apart(self):
+        """Moves each campaign to a day of its own."""
+        with forge.Forgery(self.db) as forgery:
+            days = itertools.count()
+            forgery.edit("campaign", lambda body: body.update(
+                created_utc_ns=str(int(body["created_utc_ns"]) + next(days) * 86400 * 10 ** 9)))
+            forgery.rewrite()
+
     def history(self, *words):
         call = self.assay("history", "--db", self.db, "--json", *words)
         self.assertEqual(call.status, 0, call.err)
@@ -37,8 +47,9 @@ class History(CliTest):
         (series,) = self.history("synthetic")
         self.assertEqual([r["id"] for r in series["results"]], listed)
         self.assertEqual((series["kind"], series["changes"], series["stale"]), ("too_few", [], None))
+        self.assertEqual(series["sittings"], 1)
         for columns in (80, 120):
-            self.assertIn("from 16 results on", " ".join(self.lines_on_terminal(columns, "history", "--db", self.db)))
+            self.assertIn("from 16 sittings on", " ".join(self.lines_on_terminal(columns, "history", "--db", self.db)))
         self.assertEqual(self.history(listed[0])[0]["results"], series["results"])
         self.assertEqual(self.history("--since", "2099-01-01"), [])
         self.assertEqual(self.history("no_such_workload"), [])
@@ -47,7 +58,11 @@ class History(CliTest):
         """A twentieth of the time is a change between the two results, and named in both forms."""
         slow = self.measure(8, 1000000)
         fast = self.measure(8, 50000)
+        (series,) = self.history("synthetic")  # all of one sitting
+        self.assertEqual((series["sittings"], series["kind"], series["changes"]), (1, "too_few", []))
+        self.days_apart()
         (series,) = self.history("synthetic")
+        self.assertEqual(series["sittings"], 16)
         self.assertEqual([r["id"] for r in series["results"]], slow + fast)
         self.assertEqual(series["kind"], "steps")
         (change,) = series["changes"]
@@ -57,6 +72,7 @@ class History(CliTest):
             lines = self.lines_on_terminal(columns, "history", "--db", self.db)
             self.assertTrue(any("^" in line for line in lines), lines)
             self.assertIn(f"between {slow[-1]} and {fast[0]}", " ".join(" ".join(lines).split()))
+            self.assertIn("By 16 sittings", " ".join(" ".join(lines).split()))
 
     def test_stale(self):
         """What was measured before a library changed, and not since, is named, by --stale alone, too."""
