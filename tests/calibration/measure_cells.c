@@ -3,8 +3,11 @@
 #include "tests/calibration/cells.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "harness/core/random.h"
 
 #define COUNT 300
 #define COVERS 0.935
@@ -351,6 +354,107 @@ static void measure_campaigns(const struct settings *settings, struct table *tab
             }
 }
 
+/* ---- as many trials as a cell asks for ---- */
+
+#define NEEDED_MOST 600
+/* The chance of 80 %, of which the looks at the order of trials take some, whose interval is wider.
+ */
+#define NEEDED_ENOUGH 0.76
+
+struct needed_case {
+    size_t trials, samples;
+    double spread;
+};
+
+/* A cell of `trials` processes with their own levels, and samples of an AR(1) about each. */
+static struct estimate *needed_cell(const struct needed_case *c, size_t trials,
+                                    struct random *random)
+{
+    const struct estimate_options options = estimate_options_default();
+    int64_t *samples = malloc(trials * c->samples * sizeof(*samples));
+    struct estimate_series *series = calloc(trials, sizeof(*series));
+    struct estimate *e = NULL;
+
+    if (!samples || !series)
+        abort();
+    for (size_t t = 0; t < trials; t++) {
+        const double level = 1e6 * exp(c->spread * random_next_normal(random));
+        double noise = random_next_normal(random);
+
+        series[t] = (struct estimate_series){samples + t * c->samples, c->samples, 0, 0};
+        for (size_t k = 0; k < c->samples; k++) {
+            samples[t * c->samples + k] = (int64_t)(level * (1 + 0.015 * noise));
+            noise = 0.4 * noise + sqrt(1 - 0.4 * 0.4) * random_next_normal(random);
+        }
+    }
+    if (estimate_cell(series, trials, &options, &e, NULL) != STATUS_OK)
+        abort();
+    free(series);
+    free(samples);
+    return e;
+}
+
+/* Whether a fresh cell of as many trials as one asks for is within the margin. */
+static bool needed_are_enough(const struct needed_case *c, uint64_t seed, uint64_t index,
+                              bool *ret_asked)
+{
+    const double margin = estimate_options_default().margin;
+    struct random random;
+    struct estimate *e;
+    const struct metric_value *mean;
+    uint64_t needed;
+    bool within;
+
+    random_init(&random, seed ^ 0x6e656564u, index);
+    e = needed_cell(c, c->trials, &random);
+    needed = e->needed_trials;
+    estimate_destroy(e);
+    *ret_asked = needed > 0 && needed <= NEEDED_MOST;
+    if (!*ret_asked)
+        return false;
+    e = needed_cell(c, (size_t)needed, &random);
+    mean = &e->metrics[METRIC_ITERATION_TIME];
+    within = mean->has_interval && mean->hi / mean->value <= (1 + margin) * (1 + 1e-12);
+    estimate_destroy(e);
+    return within;
+}
+
+static void measure_needed(const struct settings *settings, struct table *table)
+{
+    static const struct needed_case cases[] = {
+        {5, 15, 0.013}, {5, 15, 0.025}, {10, 15, 0.013}, {10, 15, 0.025}, {5, 60, 0.02}};
+    const size_t pilots = settings->series;
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct needed_case *c = &cases[i];
+        struct row row = {.what = "as many trials as needed bring the interval within the margin",
+                          .low = NEEDED_ENOUGH,
+                          .high = NAN,
+                          .mean = NAN};
+        size_t found[2] = {0}, hits = 0, asked = 0;
+        char key[256];
+
+        snprintf(row.where, sizeof(row.where), "%zu trials of %zu, sd %g %%, once too few",
+                 c->trials, c->samples, 100 * c->spread);
+        snprintf(key, sizeof(key), "%zu pilots, needed trials, %s", pilots, row.where);
+        if (!parts_take(settings->parts, key, found, sizeof(found))) {
+#pragma omp parallel for reduction(+ : hits, asked) schedule(dynamic, 4)
+            for (long k = 0; k < (long)pilots; k++) {
+                bool was_asked;
+
+                hits += needed_are_enough(c, settings->seed, (i << 40) + (uint64_t)k, &was_asked);
+                asked += was_asked;
+            }
+            found[0] = hits;
+            found[1] = asked;
+            parts_keep(settings->parts, key, found, sizeof(found));
+        }
+        row.hits = found[0];
+        row.series = row.trials = found[1];
+        table_add(table, &row);
+    }
+}
+
 void measure_cells(const struct settings *settings, struct table *table)
 {
     static const struct {
@@ -363,6 +467,7 @@ void measure_cells(const struct settings *settings, struct table *table)
         {"marked", measure_marked},
         {"verdicts", measure_verdicts},
         {"campaigns", measure_campaigns},
+        {"needed", measure_needed},
     };
     size_t i;
 
