@@ -119,14 +119,31 @@ def functions(db):
         db.create_function(name, 1, nothing(function), deterministic=True)
 
 
-def model(version):
-    """An empty database of that version, in which nothing is refused for what it refers to."""
+@functools.cache
+def empty(version):
     db = sqlite3.connect(":memory:", isolation_level=None)
-    db.text_factory = lambda b: b.decode("utf-8", "surrogateescape")
     functions(db)
     for script in SCRIPTS[:version]:
         db.executescript(read(script))
     return db
+
+
+def model(version):
+    """An empty database of that version, in which nothing is refused for what it refers to."""
+    db = sqlite3.connect(":memory:", isolation_level=None)
+    empty(version).backup(db)
+    db.text_factory = lambda b: b.decode("utf-8", "surrogateescape")
+    functions(db)
+    return db
+
+
+@functools.lru_cache(maxsize=1 << 14)  # as verify_body.digest
+def entering(kind, body):
+    """The statements that enter a record in the tables, with their parameters but for its number."""
+    given, members = verify_body.given(body), verify_body.spelled(body)
+    return [(statement, {name: {**given, **element}.get(name) for name in names})
+            for statement, each, names in projection().get(kind, ())
+            for element in (verify_body.elements(members.get(each)) if each else ({},))]
 
 
 class Projection:
@@ -148,10 +165,8 @@ class Projection:
                         (number, record.log, record.leaf, record.type, record.digest))
         self.db.executemany("INSERT INTO about VALUES (?, ?)", [(self.rows[d], number) for d in about])
         before = self.db.total_changes
-        given, body = {"_record": number, **verify_body.given(record.body)}, verify_body.spelled(record.body)
-        for statement, each, names in projection().get(record.type, ()):
-            for element in verify_body.elements(body.get(each)) if each else ({},):
-                self.db.execute(statement, {name: {**given, **element}.get(name) for name in names})
+        for statement, parameters in entering(record.type, record.body):
+            self.db.execute(statement, {**parameters, "_record": number})
         if record.type in projection() and record.type not in verify_body.SHARED and \
                 self.db.total_changes == before:
             raise ValueError("is of something that is not here")
@@ -361,8 +376,10 @@ class Verifier:
                 continue
             keys = [row[0] for row in sorted(self.ask("SELECT pk, cid FROM pragma_table_info(?) WHERE pk", table))]
             places = dict(self.ask("SELECT pk, cid FROM pragma_table_info(?) WHERE pk", table))
-            here, made = ({tuple(row[places[k]] for k in keys): repr(row) for row in db.execute(
-                "SELECT * FROM %s NOT INDEXED" % table)} for db in (self.file, self.db))
+            rows = [db.execute("SELECT * FROM %s NOT INDEXED" % table).fetchall() for db in (self.file, self.db)]
+            if repr(rows[0]) == repr(rows[1]):
+                continue
+            here, made = ({tuple(row[places[k]] for k in keys): repr(row) for row in of} for of in rows)
             for key in here.keys() | made.keys():
                 if here.get(key) != made.get(key):
                     self.wrong("row", table, "/".join(v.hex() if isinstance(v, bytes) else str(v) for v in key),
