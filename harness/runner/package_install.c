@@ -216,7 +216,7 @@ static enum status run(struct job *job, const char *what, char *const *argv, str
 
 static bool has_pip(void)
 {
-    char *argv[] = {(char *)"python3", (char *)"-m", (char *)"pip", (char *)"--version", NULL};
+    char *argv[] = {(char *)"python3", (char *)"-c", (char *)"import pip", NULL};
     struct process_exit end;
     char *output = NULL;
     const bool ok =
