@@ -120,23 +120,18 @@ class Frameworks(CliTest):
     def setUp(self):
         super().setUp()
         self.model = self.write("little.yaml", MODEL)
-        if WHEELS:
-            self.names = {name: name for name in ("onnxruntime", "openvino")}
-            self.install_wheels()
-        else:
-            if not Frameworks.shared:
-                Frameworks.shared = self.install_stand_ins()
-            self.workers = os.path.join(self.shared, "workers")
-            self.names = {name: os.path.join(self.shared, name, "worker.yaml") for name in ("onnxruntime", "openvino")}
+        names = ("onnxruntime", "openvino")
+        if not Frameworks.shared:
+            Frameworks.shared = self.install_wheels(names) if WHEELS else self.install_stand_ins()
+        self.workers = self.shared if WHEELS else os.path.join(self.shared, "workers")
+        self.names = {name: name if WHEELS else os.path.join(self.shared, name, "worker.yaml") for name in names}
 
-    def install_wheels(self):
-        """Once for all runs: they stay beside the build."""
+    def install_wheels(self, names):
+        """They stay beside the build for all runs."""
         self.workers = os.path.join(os.getcwd(), "test-workers")
-        for name in self.names:
-            call = self.assay("worker", "install", name, "--quiet")
-            if call.status != 0 and re.search("resolve|connection|network|unreachable", call.err, re.I):
-                self.skipTest(f"{name} is not installed, and there is no network: {call.err[-300:]}")
-            self.assertEqual(call.status, 0, call.err)
+        for name in names:
+            self.provide_worker(name)
+        return self.workers
 
     def install_stand_ins(self):
         folder = tempfile.TemporaryDirectory(prefix="assay-frameworks-")

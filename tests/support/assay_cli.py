@@ -397,6 +397,16 @@ required: [host.kernel.release, device.name]
                 other.kill()
                 other.wait()
 
+    def provide_worker(self, name, **environment):
+        """Installs a declared worker, unless its newest version is here; skips where there is no network."""
+        rows = self.assay("worker", "list", "--json", **environment).json()
+        if next(row for row in rows if row["name"] == name)["installed"]:
+            return
+        call = self.assay("worker", "install", name, "--quiet", **environment)
+        if call.status != 0 and re.search("resolve|connection|network|unreachable", call.err, re.I):
+            self.skipTest(f"{name} is not installed, and there is no network: {call.err[-300:]}")
+        self.assertEqual(call.status, 0, call.err)
+
     def plain_compiler(self):
         """For ASSAY_CC, where the speed of assay's kernels does not matter: under an evidence protocol each trial compiles
         them again, and without optimization that takes a fraction of a second."""
