@@ -129,7 +129,8 @@ class Buyer(CliTest):
         self.arrivals()
         self.write("tender.yaml", CONTRACT)
         call = self.assay("run", self.write("chat.yaml", WORKLOAD), "--protocol", self.write("story.yaml", PROTOCOL),
-                          "--device", "cpu:0", "--device", "opencl:0", "--db", self.db, "--json")
+                          "--device", "cpu:0", "--device", "opencl:0", "--db", self.db, "--json",
+                          ASSAY_CC=self.plain_compiler())
         if "no device" in call.err:
             self.skipTest("there is no OpenCL device here")
         self.assertEqual(call.status, 0, call.err)
