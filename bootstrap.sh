@@ -411,7 +411,7 @@ check_format() {
         say "skipped: the tree is formatted by clang-format 14; this is version $version"
         return 0
     fi
-    (cd "$here" && git ls-files -z '*.c' '*.h' | xargs -0 clang-format --dry-run -Werror) || {
+    (cd "$here" && git ls-files -z '*.c' '*.h' | xargs -0 -n 64 -P "$jobs" clang-format --dry-run -Werror) || {
         say "the files above are not formatted: clang-format -i FILE"
         return 1
     }
