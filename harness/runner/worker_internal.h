@@ -51,8 +51,9 @@ struct worker {
     int64_t reference_end_ns;         /* of the latest passes */
     int64_t *read_backs; /* how late a byte of the result was; NULL: the kind has none */
     size_t read_back_count;
-    struct random drawn;         /* the samples after which that is done */
-    int64_t aside_ns;            /* spent in its passes and in reading back, of this phase */
+    struct random drawn; /* the samples after which that is done */
+    int64_t aside_ns; /* spent in its passes and in reading back, between samples of this phase */
+    int64_t read_back_spent_ns;  /* the same after the latest sample */
     struct buffer *flush_buffer; /* cold cache only */
     void *flush_bytes;
     uint64_t flush_size;

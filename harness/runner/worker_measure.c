@@ -1,6 +1,7 @@
 #include "harness/runner/worker_internal.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -283,7 +284,7 @@ static enum status read_back(struct worker *worker, struct error *err)
     late_ns = took_ns[0] > took_ns[1] ? took_ns[0] - took_ns[1] : 0;
     worker->read_backs[worker->read_back_count++] = late_ns;
     /* By how much the first was late may be work of the sample: that stays a gap. */
-    worker->aside_ns += took_ns[0] - late_ns + took_ns[1];
+    worker->read_back_spent_ns = took_ns[0] - late_ns + took_ns[1];
     return STATUS_OK;
 }
 
@@ -295,6 +296,8 @@ static enum status take_sample(struct worker *worker, struct error *err)
     if (worker->flush_buffer) {
         TRY(device_upload(worker->flush_buffer, 0, worker->flush_bytes, worker->flush_size, err));
     }
+    worker->aside_ns += worker->read_back_spent_ns; /* of the sample before: it is between two */
+    worker->read_back_spent_ns = 0;
     sampler_begin(&worker->sampler);
     if (worker->device_ns)
         TRY(device_event_record(worker->device, worker->start_event, err));
@@ -394,6 +397,30 @@ enum status worker_send_window(struct worker *worker, const struct clock_point *
 }
 
 /*
+ * A window is from its first sample's start to its last one's end: beside them the worker may have
+ * waited for a processor, which CLOCK_MONOTONIC says of all clocks.
+ */
+static void trim(struct clock_point *begin, struct clock_point *end, int64_t first_ns,
+                 int64_t last_ns)
+{
+    const int64_t before_ns = first_ns - begin->monotonic_ns,
+                  after_ns = end->monotonic_ns - last_ns;
+    const double rate =
+        (double)(end->ticks - begin->ticks) / (double)(end->monotonic_ns - begin->monotonic_ns);
+
+    begin->monotonic_ns = first_ns;
+    end->monotonic_ns = last_ns;
+    if (begin->raw_ns > 0)
+        begin->raw_ns += before_ns;
+    if (end->raw_ns > 0)
+        end->raw_ns -= after_ns;
+    if (begin->ticks > 0)
+        begin->ticks += llround(rate * (double)before_ns);
+    if (end->ticks > 0)
+        end->ticks -= llround(rate * (double)after_ns);
+}
+
+/*
  * Takes samples until the limits of the phase are met: both `min_count` samples and `min_ns`, or
  * `max_ns`, or a full sampler.
  */
@@ -409,7 +436,7 @@ static enum status sample_phase(struct worker *worker, size_t min_count, int64_t
     /* What precedes the first sample is in no gap, so it must not be in the phase. */
     if (is_window)
         TRY(run_reference(worker, first, err));
-    worker->aside_ns = 0;
+    worker->aside_ns = worker->read_back_spent_ns = 0;
     worker->read_back_count = 0;
     /* Waiting for the device may mean waiting for a processor, which is no part of the window. */
     if (is_window)
@@ -437,6 +464,8 @@ static enum status sample_phase(struct worker *worker, size_t min_count, int64_t
         return worker_send_phase(worker, "warmup", begin.monotonic_ns, err);
     end = clock_point_read();
     TRY(mark_device(worker, worker->last_event, err));
+    if (first_ns)
+        trim(&begin, &end, first_ns, worker->sampler.previous_end_ns);
     return worker_send_window(worker, &begin, &end, err);
 }
 
