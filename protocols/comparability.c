@@ -1,11 +1,9 @@
 #include "protocols/comparability.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/core/cleanup.h"
-#include "harness/core/declaration.h"
 #include "harness/core/member.h"
 #include "harness/core/shape.h"
 #include "protocols/attribution.h"

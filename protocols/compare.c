@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "harness/core/cleanup.h"
-#include "harness/core/member.h"
 #include "protocols/stats/autocovariance.h"
 #include "protocols/stats/clock_step.h"
 #include "protocols/stats/distribution.h"

@@ -1,5 +1,4 @@
 /* What a buyer decides about, as it is written. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

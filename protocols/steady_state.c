@@ -8,7 +8,6 @@
 #include "protocols/stats/autocovariance.h"
 #include "protocols/stats/autoregression.h"
 #include "protocols/stats/clock_step.h"
-#include "protocols/stats/distribution.h"
 #include "protocols/stats/hampel.h"
 #include "protocols/stats/order.h"
 #include "protocols/stats/step_scan.h"

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "harness/core/cleanup.h"
-#include "reports/escape.h"
 #include "reports/scale.h"
 
 #define LABEL_DIGIT 6.2 /* width of a digit of a tick's label */

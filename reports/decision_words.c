@@ -6,10 +6,8 @@
 
 #include "harness/core/cleanup.h"
 #include "harness/core/member.h"
-#include "protocols/decision.h"
 #include "protocols/finding.h"
 #include "reports/view.h"
-#include "results/analysis/cost.h"
 #include "results/analysis/acceptance.h"
 
 static void append_digits(struct text *out, double value)

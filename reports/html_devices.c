@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "harness/core/cleanup.h"
-#include "reports/escape.h"
 #include "reports/plot.h"
 
 #define DEVICES_MAX 64 /* in one picture; the table has all */

@@ -4,8 +4,6 @@
 
 #include "reports/chart.h"
 #include "reports/doc.h"
-#include "reports/html.h"
-#include "harness/core/number.h"
 #include "reports/view.h"
 
 /* ---- html.c ---- */

@@ -5,7 +5,6 @@
 #ifndef ASSAY_REPORTS_LOAD_TIMELINE_H
 #define ASSAY_REPORTS_LOAD_TIMELINE_H
 
-#include "harness/core/status.h"
 #include "harness/core/text.h"
 #include "protocols/serving/request.h"
 

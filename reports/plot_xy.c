@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "harness/core/cleanup.h"
-#include "reports/escape.h"
 
 enum { LEFT = 44, RIGHT = 334, TOP = 28, BOTTOM = 180, LEGEND_ROW = 13, LABELS_MAX = 64 };
 #define LETTER 5.4

@@ -7,7 +7,6 @@
 #include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "harness/core/text.h"
-#include "reports/view_json.h"
 
 void remarks_init(struct remarks *remarks)
 {

@@ -12,7 +12,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "harness/core/text.h"
 #include "reports/view.h"
 
 /* What of a remark's findings is of one cell. */

@@ -7,7 +7,6 @@
 
 #include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
-#include "harness/core/number.h"
 #include "reports/remarks.h"
 #include "reports/serving_table.h"
 #include "reports/terminal_internal.h"

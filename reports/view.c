@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "reports/view_json.h"
 #include "reports/load_timeline.h"

@@ -2,7 +2,6 @@
 #include "reports/view.h"
 #include "harness/core/cleanup.h"
 #include "harness/core/member.h"
-#include "reports/view_json.h"
 
 static void append_count(struct text *ret, const json_t *resources, const char *key,
                          const char *what)

@@ -1,7 +1,6 @@
 /* A cell's losses, loss scale and calibration, from its facts. */
 #include "reports/view.h"
 #include "harness/core/member.h"
-#include "reports/view_json.h"
 
 static const json_t *loss_of(const struct view_cell *cell)
 {

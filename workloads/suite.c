@@ -6,7 +6,6 @@
 
 #include "harness/core/canonical.h"
 #include "harness/core/cleanup.h"
-#include "harness/core/file.h"
 #include "workloads/catalog.h"
 #include "workloads/declaration.h"
 

@@ -6,7 +6,6 @@
 #include "backends/cpu/cache.h"
 #include "backends/cpu/compiler.h"
 #include "backends/cpu/dnnl_api.h"
-#include "backends/cpu/source.h"
 
 /* The backend's state. Kept for the life of the process, like the libraries. */
 struct cpu_state {

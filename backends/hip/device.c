@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "backends/hip/internal.h"
-#include "harness/core/text.h"
 
 static enum status done(int code, const char *function, struct error *err)
 {

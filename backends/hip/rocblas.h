@@ -8,9 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "harness/core/dynlib.h"
-#include "harness/core/status.h"
-
 struct hip_state;
 struct ihipStream_t;
 struct _rocblas_handle;

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "backends/hip/internal.h"
-
 static unsigned to_int64(unsigned code, uint64_t value, uint64_t divisor, int64_t *ret)
 {
     if (code == ROCM_SMI_SUCCESS && value / divisor > INT64_MAX)

@@ -1,5 +1,4 @@
 /* What the loader and PoCL read and run in addition to what they map. */
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
 #include "harness/cli/output.h"
 #include "harness/cli/with_store.h"
 #include "harness/core/log.h"
-#include "harness/core/text.h"
 #include "results/evidence/ledger.h"
 
 enum { KEY_REASON = 0x100, KEY_BY };

@@ -9,7 +9,6 @@
 #include "harness/cli/with_store.h"
 #include "harness/core/cleanup.h"
 #include "harness/core/file.h"
-#include "harness/core/log.h"
 #include "harness/core/member.h"
 #include "harness/core/shell.h"
 #include "harness/runner/tool.h"

@@ -3,7 +3,6 @@
 
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
-#include "harness/core/cleanup.h"
 #include "harness/core/log.h"
 #include "harness/core/member.h"
 #include "harness/runner/doctor.h"

@@ -10,7 +10,6 @@
 #include "harness/core/file.h"
 #include "harness/core/log.h"
 #include "harness/core/member.h"
-#include "reports/view.h"
 #include "results/formats/export.h"
 #include "results/evidence/key.h"
 

@@ -8,7 +8,6 @@
 #include "harness/cli/power_serving.h"
 #include "harness/cli/with_store.h"
 #include "harness/core/cleanup.h"
-#include "harness/core/log.h"
 #include "harness/core/member.h"
 #include "protocols/compare.h"
 #include "protocols/metric.h"

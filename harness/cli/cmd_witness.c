@@ -6,7 +6,6 @@
 #include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 #include "harness/core/file.h"
-#include "harness/core/log.h"
 #include "results/evidence/note.h"
 #include "results/evidence/witness.h"
 

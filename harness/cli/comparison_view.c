@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/cli/command.h"
-#include "harness/cli/output.h"
 #include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "protocols/comparability.h"

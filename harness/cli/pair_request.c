@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/cli/comparison_view.h"
 #include "harness/core/cleanup.h"
 #include "harness/core/text.h"
 

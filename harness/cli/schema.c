@@ -7,7 +7,6 @@
 #include "harness/cli/judging.h"
 #include "harness/cli/schema_data.h"
 #include "harness/core/shape.h"
-#include "harness/core/status.h"
 #include "protocols/finding.h"
 
 static const struct type findings = {LIST_OF(finding_told_type), .def = "findings"};

@@ -2,8 +2,6 @@
 #ifndef ASSAY_CLI_SCHEMA_DATA_H
 #define ASSAY_CLI_SCHEMA_DATA_H
 
-#include "harness/cli/schema.h"
-
 /* Command and version. */
 #define SCHEMA_MAP(X)                                                                              \
     X(devices, 1)                                                                                  \

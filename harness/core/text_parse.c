@@ -1,7 +1,6 @@
 /* The strict parses of text.h, and short forms of numbers for people. */
 #include "harness/core/text.h"
 
-#include <errno.h>
 #include <locale.h>
 #include <math.h>
 #include <pthread.h>

@@ -15,7 +15,6 @@
 #include "harness/core/reading.h"
 #include "harness/core/text.h"
 #include "harness/runner/driver_path.h"
-#include "harness/runner/environment.h"
 
 static enum status set_string(char **member, const char *value, const char *setting,
                               struct error *err)

@@ -5,7 +5,6 @@
 #include "harness/core/log.h"
 #include "harness/core/member.h"
 #include "harness/runner/tuner.h"
-#include "harness/runner/vendor_json.h"
 #include "harness/runner/worker_process.h"
 #include "workloads/workload.h"
 

@@ -16,7 +16,6 @@
 #include "harness/core/text.h"
 #include "harness/core/child_output.h"
 #include "harness/runner/tool.h"
-#include "harness/runner/vendor_json.h"
 
 #define TIMEOUT_NS (60 * (int64_t)1000000000)
 #define OUTPUT_MAX ((size_t)16 << 20)

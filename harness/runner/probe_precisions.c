@@ -7,7 +7,6 @@
 #include "harness/core/log.h"
 #include "harness/core/member.h"
 #include "harness/runner/probe_child.h"
-#include "harness/runner/vendor_json.h"
 #include "workloads/ops/gemm.h"
 
 #define HUNG_MAX 2

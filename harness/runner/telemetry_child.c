@@ -1,6 +1,5 @@
 #include "harness/runner/telemetry_child.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +16,6 @@
 #include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "harness/runner/telemetry_host.h"
-#include "harness/runner/vendor_json.h"
 
 #define DUMP_MAX ((size_t)8 << 20)
 

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "backends/telemetry.h"
-#include "harness/core/text.h"
 #include "harness/runner/telemetry_child.h"
 
 struct recording {

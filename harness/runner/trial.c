@@ -11,7 +11,6 @@
 #include "harness/core/process.h"
 #include "harness/core/text.h"
 #include "harness/core/waits.h"
-#include "harness/runner/environment.h"
 #include "harness/runner/handover.h"
 #include "harness/runner/message.h"
 #include "harness/runner/serving_plan.h"

@@ -4,7 +4,6 @@
 
 #include "harness/core/log.h"
 #include "harness/runner/child_environment.h"
-#include "harness/runner/telemetry_record.h"
 #include "harness/runner/trial.h"
 
 static const char *const names[TRIAL_TELEMETRY_PARTS] = {"device", "host"};

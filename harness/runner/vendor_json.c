@@ -1,10 +1,7 @@
 #include "harness/runner/vendor_json.h"
 
-#include <string.h>
-
 #include "harness/core/dynlib.h"
 #include "harness/core/member.h"
-#include "harness/core/text.h"
 
 json_t *vendor_json_device(const struct device_info *info, const char *backend, uint32_t index)
 {

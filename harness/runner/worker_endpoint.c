@@ -13,7 +13,6 @@
 #include "harness/endpoint/declare.h"
 #include "harness/runner/maps.h"
 #include "harness/runner/plan.h"
-#include "harness/runner/vendor_json.h"
 #include "harness/runner/worker_serve.h"
 #include "protocols/serving/request_log.h"
 

@@ -5,12 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "backends/backend.h"
-#include "harness/core/log.h"
 #include "harness/core/child_output.h"
 #include "harness/runner/child_environment.h"
 #include "harness/runner/named_worker.h"

@@ -1,6 +1,5 @@
 #include "results/analysis/calibration.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

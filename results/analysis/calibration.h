@@ -4,8 +4,6 @@
 
 #include <stddef.h>
 
-#include <jansson.h>
-
 #include "results/analysis/stored_comparison.h"
 
 /* A comparison of a workload with itself. */

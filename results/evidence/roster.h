@@ -17,7 +17,6 @@
 #include <stdint.h>
 
 #include "harness/core/status.h"
-#include "harness/core/text.h"
 #include "results/evidence/key.h"
 #include "results/evidence/note.h"
 

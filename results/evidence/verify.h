@@ -19,7 +19,6 @@
 #include "harness/core/status.h"
 #include "results/evidence/key.h"
 #include "results/evidence/roster.h"
-#include "results/store/store.h"
 
 /* One list gives the checks, their names and meanings. */
 #define VERIFY_CHECK_MAP(X)                                                                        \

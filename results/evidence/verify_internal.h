@@ -10,7 +10,6 @@
 
 #include <sqlite3.h>
 
-#include "harness/core/text.h"
 #include "results/store/store_internal.h"
 #include "results/evidence/verify_rules.h"
 #include "results/store/foreign_worker.h"

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "harness/core/clock.h"
-#include "results/evidence/cosignature.h"
 
 #define SECOND_NS INT64_C(1000000000)
 

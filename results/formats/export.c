@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "harness/core/cleanup.h"
-#include "harness/core/text.h"
 #include "results/formats/csv_export.h"
 #include "results/formats/format_name.h"
 

@@ -13,7 +13,6 @@
 #include "harness/core/cleanup.h"
 #include "harness/core/digest.h"
 #include "harness/core/member.h"
-#include "harness/core/text.h"
 
 #define STATEMENT_TYPE "https://in-toto.io/Statement/v1"
 #define PREDICATE_TYPE "urn:assay:predicate:results:1"

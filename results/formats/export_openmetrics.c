@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "harness/core/canonical.h"
-#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "protocols/finding.h"
 #include "protocols/metric.h"

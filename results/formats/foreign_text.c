@@ -5,7 +5,6 @@
 #include <strings.h>
 
 #include "harness/core/canonical.h"
-#include "harness/core/cleanup.h"
 #include "harness/core/text.h"
 
 #define DEPTH_MAX 64     /* of objects and lists in each other; the formats have at most 6 */

@@ -5,7 +5,6 @@
  */
 #include "results/formats/claims.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "harness/core/text.h"
-#include "results/formats/import.h"
 
 #define DEVICES_MAX 64
 

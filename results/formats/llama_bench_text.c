@@ -6,7 +6,6 @@
 
 #include <csv.h>
 
-#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "results/formats/foreign_text.h"

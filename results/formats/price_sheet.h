@@ -14,7 +14,6 @@
 
 #include <jansson.h>
 
-#include "harness/core/digest.h"
 #include "harness/core/status.h"
 
 /*

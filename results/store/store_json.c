@@ -9,7 +9,6 @@
 #include "harness/core/canonical.h"
 #include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
-#include "harness/core/digest.h"
 #include "harness/core/text.h"
 
 static enum status blob_to_json(sqlite3_stmt *handle, int column, json_t **ret)

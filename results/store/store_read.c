@@ -1,4 +1,3 @@
-#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "results/store/store_internal.h"
 

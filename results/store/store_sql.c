@@ -7,9 +7,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "harness/core/canonical.h"
 #include "harness/core/cleanup.h"
-#include "harness/core/clock.h"
 #include "harness/core/text.h"
 
 /* ---- errors ---- */

@@ -13,8 +13,6 @@
 #include "harness/core/canonical.h"
 #include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
-#include "harness/core/text.h"
-#include "results/store/series.h"
 
 /* ---- the beginning ---- */
 

@@ -6,7 +6,6 @@
 #include "harness/core/shape.h"
 #include "protocols/conduct.h"
 #include "protocols/estimate.h"
-#include "protocols/metric.h"
 
 #define KIND_TEXT MEMBER_TEXT
 #define KIND_ISO MEMBER_TEXT

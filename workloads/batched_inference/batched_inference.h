@@ -8,7 +8,6 @@
 #ifndef ASSAY_WORKLOADS_BATCHED_INFERENCE_BATCHED_INFERENCE_H
 #define ASSAY_WORKLOADS_BATCHED_INFERENCE_BATCHED_INFERENCE_H
 
-#include "harness/core/random.h"
 #include "workloads/check/frame.h"
 #include "workloads/models/declaration.h"
 #include "workloads/models/gpt2_instance.h"

@@ -1,10 +1,8 @@
 #include "workloads/check/frame.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "harness/core/cleanup.h"
 #include "workloads/data/element.h"
 #include "workloads/storage.h"
 

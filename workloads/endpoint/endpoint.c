@@ -1,6 +1,5 @@
 /* A server elsewhere as a workload: what is asked of it is declared, and how it is done is its own.
  */
-#include <stdlib.h>
 
 #include "harness/endpoint/declare.h"
 #include "workloads/declaration.h"

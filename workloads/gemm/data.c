@@ -1,6 +1,5 @@
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "harness/core/random.h"
 #include "harness/core/cleanup.h"

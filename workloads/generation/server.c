@@ -6,7 +6,6 @@
  * put back.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "workloads/generation/generation.h"
 

@@ -8,7 +8,6 @@
 #include <jansson.h>
 
 #include "workloads/models/gpt2_device.h"
-#include "workloads/workload.h"
 
 /*
  * Bounds of the normalised RMS error against the reference at the weights before any rounding, the

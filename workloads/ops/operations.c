@@ -13,7 +13,6 @@
 
 #include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
-#include "harness/core/text.h"
 
 #define MARGIN 0.98
 #define MEASURES 3
