@@ -23,19 +23,24 @@ char *operation_key(const struct operation_desc *desc)
     return kinds[desc->kind]->key(desc);
 }
 
-void *operation_new(size_t size, struct device *device, const struct operation_desc *desc,
-                    const struct operation_ops *ops, struct error *err)
+enum status operation_make(const struct operation_ops *ops, struct device *device,
+                           const struct operation_desc *desc, struct operation **ret,
+                           struct error *err)
 {
-    struct operation *operation = calloc(1, size);
+    struct operation *operation = calloc(1, ops->size);
+    enum status status;
 
-    if (operation == NULL) {
-        error_no_memory(err);
-        return NULL;
-    }
+    if (operation == NULL)
+        return error_no_memory(err);
     operation->ops = ops;
     operation->device = device;
     operation->desc = *desc;
-    return operation;
+    status = ops->prepare != NULL ? ops->prepare(operation, err) : STATUS_OK;
+    if (status == STATUS_OK)
+        *ret = operation;
+    else
+        ops->destroy(operation);
+    return status;
 }
 
 /* The first of the table from `at` on that is of the kind and here; NULL: none. */

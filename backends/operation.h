@@ -198,7 +198,13 @@ struct operation;
 
 /* The hooks of an implementation. Arguments are checked before. */
 struct operation_ops {
-    void (*destroy)(struct operation *operation); /* also one whose creation failed on the way */
+    size_t size; /* of the implementation's struct */
+    /*
+     * What is left to do of `create` once the operation is there, zeroed but for `struct
+     * operation`; where it fails, that is destroyed. Errors as of create.
+     */
+    enum status (*prepare)(struct operation *operation, struct error *err);
+    void (*destroy)(struct operation *operation); /* also one whose preparation failed on the way */
     enum status (*run)(struct operation *operation, const union operands *operands,
                        struct error *err);
     /* `ret` comes zeroed. */
@@ -219,7 +225,7 @@ struct operation_ops {
                                struct error *err);
 };
 
-/* Implementations embed this as their first member; operation_new fills it. */
+/* Implementations embed this as their first member; operation_make fills it. */
 struct operation {
     const struct operation_ops *ops;
     struct device *device;
@@ -240,9 +246,10 @@ struct operation_implementation {
                           struct operation **ret, struct error *err);
 };
 
-/* For `create`: `size` zeroed bytes that begin with a filled struct operation. NULL: no memory. */
-void *operation_new(size_t size, struct device *device, const struct operation_desc *desc,
-                    const struct operation_ops *ops, struct error *err);
+/* All that a `create` does of which ops->prepare is the part of its own. */
+enum status operation_make(const struct operation_ops *ops, struct device *device,
+                           const struct operation_desc *desc, struct operation **ret,
+                           struct error *err);
 
 /* ---- operation.c ---- */
 

@@ -92,14 +92,11 @@ static enum status make_weights(const struct onednn *dnnl, const struct layouts 
         return onednn_fail(dnnl, "dnnl_reorder_primitive_desc_create", code, err);
     status = cpu_dnnl_primitive(dnnl, reorder, &convolution->reorder, err);
     api->dnnl_primitive_desc_destroy(reorder);
-    if (status == STATUS_OK)
-        status = cpu_dnnl_array(dnnl, wanted, "weights", &convolution->arranged,
-                                &convolution->arranged_bytes, err);
-    if (status == STATUS_OK)
-        status = cpu_dnnl_memory(dnnl, wanted, convolution->arranged, &convolution->weights, err);
-    if (status == STATUS_OK)
-        status = cpu_dnnl_memory(dnnl, layouts->given, NULL, &convolution->given, err);
-    return status;
+    TRY(status);
+    TRY(cpu_dnnl_array(dnnl, wanted, "weights", &convolution->arranged,
+                       &convolution->arranged_bytes, err));
+    TRY(cpu_dnnl_memory(dnnl, wanted, convolution->arranged, &convolution->weights, err));
+    return cpu_dnnl_memory(dnnl, layouts->given, NULL, &convolution->given, err);
 }
 
 static enum status make_convolution(const struct onednn *dnnl,
@@ -209,33 +206,33 @@ static enum status describe(const struct operation *operation, struct operation_
     return STATUS_OK;
 }
 
-enum status cpu_convolution_create(struct device *device, const struct operation_desc *desc,
-                                   struct operation **ret, struct error *err)
+static enum status prepare(struct operation *operation, struct error *err)
 {
-    static const struct operation_ops ops = {
-        .destroy = destroy, .run = run, .describe = describe, .set_weights = set_weights};
-    const struct onednn *dnnl = &cpu_device(device)->state->dnnl;
-    const struct convolution_shape *shape = &desc->convolution;
-    struct cpu_convolution *convolution;
+    const struct onednn *dnnl = &cpu_device(operation->device)->state->dnnl;
+    const struct convolution_shape *shape = &operation->desc.convolution;
+    struct cpu_convolution *convolution = (struct cpu_convolution *)operation;
     struct layouts layouts = {0};
     enum status status;
 
-    status = cpu_dnnl_knows_precision(dnnl, shape->precision, err);
-    if (status != STATUS_OK)
-        return status;
-    convolution = operation_new(sizeof(*convolution), device, desc, &ops, err);
-    if (convolution == NULL)
-        return STATUS_NO_MEMORY;
+    TRY(cpu_dnnl_knows_precision(dnnl, shape->precision, err));
     status = make_layouts(dnnl, shape, &layouts, err);
     if (status == STATUS_OK)
         status = make_convolution(dnnl, shape, &layouts, convolution, err);
     if (status == STATUS_OK)
         status = cpu_dnnl_takes_precision(dnnl, shape->precision, convolution->algorithm, err);
     layouts_finish(dnnl, &layouts);
-    if (status != STATUS_OK) {
-        destroy(&convolution->base);
-        return status;
-    }
-    *ret = &convolution->base;
-    return STATUS_OK;
+    return status;
+}
+
+enum status cpu_convolution_create(struct device *device, const struct operation_desc *desc,
+                                   struct operation **ret, struct error *err)
+{
+    static const struct operation_ops ops = {.size = sizeof(struct cpu_convolution),
+                                             .prepare = prepare,
+                                             .destroy = destroy,
+                                             .run = run,
+                                             .describe = describe,
+                                             .set_weights = set_weights};
+
+    return operation_make(&ops, device, desc, ret, err);
 }

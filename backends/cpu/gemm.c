@@ -390,22 +390,15 @@ static enum status describe(const struct operation *operation, struct operation_
     return STATUS_OK;
 }
 
-enum status cpu_gemm_create(struct device *device, const struct operation_desc *desc,
-                            struct operation **ret, struct error *err)
+static enum status prepare(struct operation *operation, struct error *err)
 {
-    static const struct operation_ops ops = {.destroy = destroy, .run = run, .describe = describe};
-    const struct onednn *dnnl = &cpu_device(device)->state->dnnl;
-    const struct gemm_shape *shape = &desc->gemm;
-    struct cpu_gemm *gemm;
+    const struct onednn *dnnl = &cpu_device(operation->device)->state->dnnl;
+    const struct gemm_shape *shape = &operation->desc.gemm;
+    struct cpu_gemm *gemm = (struct cpu_gemm *)operation;
     struct layouts layouts = {0};
     enum status status;
 
-    status = cpu_dnnl_knows_precision(dnnl, shape->precision, err);
-    if (status != STATUS_OK)
-        return status;
-    gemm = operation_new(sizeof(*gemm), device, desc, &ops, err);
-    if (gemm == NULL)
-        return STATUS_NO_MEMORY;
+    TRY(cpu_dnnl_knows_precision(dnnl, shape->precision, err));
     status = make_layouts(dnnl, shape, &layouts, err);
     if (status == STATUS_OK)
         status = make_variant(dnnl, shape, &layouts, false, &gemm->in_place, err);
@@ -418,10 +411,17 @@ enum status cpu_gemm_create(struct device *device, const struct operation_desc *
         layouts.b = NULL;
     }
     layouts_finish(dnnl, &layouts);
-    if (status != STATUS_OK) {
-        destroy(&gemm->base);
-        return status;
-    }
-    *ret = &gemm->base;
-    return STATUS_OK;
+    return status;
+}
+
+enum status cpu_gemm_create(struct device *device, const struct operation_desc *desc,
+                            struct operation **ret, struct error *err)
+{
+    static const struct operation_ops ops = {.size = sizeof(struct cpu_gemm),
+                                             .prepare = prepare,
+                                             .destroy = destroy,
+                                             .run = run,
+                                             .describe = describe};
+
+    return operation_make(&ops, device, desc, ret, err);
 }

@@ -68,14 +68,11 @@ static enum status allocate(struct cuda_device *device, struct cuda_attention *s
 static enum status make_ready(struct cuda_device *device, struct cuda_attention *self,
                               struct error *err)
 {
-    enum status status;
-
     self->graph.err = err;
-    status = cudnn_graph_make(&self->graph, &self->plans.list[self->plans.selected]);
-    if (status == STATUS_OK)
-        status = allocate(device, self, err);
-    self->ready = status == STATUS_OK;
-    return status;
+    TRY(cudnn_graph_make(&self->graph, &self->plans.list[self->plans.selected]));
+    TRY(allocate(device, self, err));
+    self->ready = true;
+    return STATUS_OK;
 }
 
 static void destroy(struct operation *operation)
@@ -89,15 +86,18 @@ static void destroy(struct operation *operation)
     free(self);
 }
 
-static enum status prepare(struct cuda_device *device, struct cuda_attention *self,
-                           struct error *err)
+static enum status prepare(struct operation *operation, struct error *err)
 {
-    enum status status = gpu_bind(&device->base, err);
+    struct cuda_device *device = cuda_device(gpu_device(operation->device));
+    struct cuda_attention *self = (struct cuda_attention *)operation;
+    const size_t version = device->state->cudnn.cudnnGetVersion();
 
-    if (status == STATUS_OK)
-        status = cuda_cudnn_handle(device, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(cuda_attention_check(&operation->desc.attention, version, err));
+    self->scale = operation->desc.attention.scale;
+    self->masked = cuda_attention_masked(version);
+    self->one = 1.0f;
+    TRY(gpu_bind(&device->base, err));
+    TRY(cuda_cudnn_handle(device, err));
     self->graph.api = &device->state->cudnn;
     self->graph.target.handle = device->cudnn;
     self->graph.err = err;
@@ -105,13 +105,11 @@ static enum status prepare(struct cuda_device *device, struct cuda_attention *se
         cuda_attention_graph_backward(&self->graph, &self->base.desc.attention);
     else
         cuda_attention_graph_forward(&self->graph, &self->base.desc.attention);
-    status = self->graph.status;
-    if (status == STATUS_OK)
-        status = cudnn_graph_plan(&self->graph, &self->plans);
-    if (status == STATUS_OK)
-        status = allocate(device, self, err);
-    self->ready = status == STATUS_OK;
-    return status;
+    TRY(self->graph.status);
+    TRY(cudnn_graph_plan(&self->graph, &self->plans));
+    TRY(allocate(device, self, err));
+    self->ready = true;
+    return STATUS_OK;
 }
 
 static enum status select_algorithm(struct operation *operation, uint32_t index, struct error *err)
@@ -276,29 +274,15 @@ static enum status describe(const struct operation *operation, struct operation_
     return STATUS_OK;
 }
 
-enum status cuda_attention_create(struct device *base, const struct operation_desc *desc,
+enum status cuda_attention_create(struct device *device, const struct operation_desc *desc,
                                   struct operation **ret, struct error *err)
 {
-    static const struct operation_ops ops = {
-        .destroy = destroy, .run = run, .describe = describe, .select = select_algorithm};
-    struct cuda_device *device = cuda_device(gpu_device(base));
-    const size_t version = device->state->cudnn.cudnnGetVersion();
-    struct cuda_attention *self;
-    enum status status = cuda_attention_check(&desc->attention, version, err);
+    static const struct operation_ops ops = {.size = sizeof(struct cuda_attention),
+                                             .prepare = prepare,
+                                             .destroy = destroy,
+                                             .run = run,
+                                             .describe = describe,
+                                             .select = select_algorithm};
 
-    if (status != STATUS_OK)
-        return status;
-    self = operation_new(sizeof(*self), base, desc, &ops, err);
-    if (self == NULL)
-        return STATUS_NO_MEMORY;
-    self->scale = desc->attention.scale;
-    self->masked = cuda_attention_masked(version);
-    self->one = 1.0f;
-    status = prepare(device, self, err);
-    if (status != STATUS_OK) {
-        destroy(&self->base);
-        return status;
-    }
-    *ret = &self->base;
-    return STATUS_OK;
+    return operation_make(&ops, device, desc, ret, err);
 }

@@ -374,37 +374,30 @@ static enum status describe(const struct operation *operation, struct operation_
     return STATUS_OK;
 }
 
-enum status cuda_convolution_create(struct device *base, const struct operation_desc *desc,
+static enum status prepare(struct operation *operation, struct error *err)
+{
+    const struct convolution_shape *shape = &operation->desc.convolution;
+    struct cuda_device *device = cuda_device(gpu_device(operation->device));
+    struct cuda_convolution *self = (struct cuda_convolution *)operation;
+
+    TRY(check_size(shape, err));
+    TRY(gpu_bind(&device->base, err));
+    TRY(cuda_cudnn_handle(device, err));
+    TRY(make_descriptors(&device->state->cudnn, shape, self, err));
+    TRY(list_candidates(device, shape, self, err));
+    return take(device, self, 0, err);
+}
+
+enum status cuda_convolution_create(struct device *device, const struct operation_desc *desc,
                                     struct operation **ret, struct error *err)
 {
-    static const struct operation_ops ops = {.destroy = destroy,
+    static const struct operation_ops ops = {.size = sizeof(struct cuda_convolution),
+                                             .prepare = prepare,
+                                             .destroy = destroy,
                                              .run = run,
                                              .describe = describe,
                                              .select = select_algorithm,
                                              .set_weights = set_weights};
-    const struct convolution_shape *shape = &desc->convolution;
-    struct cuda_device *device = cuda_device(gpu_device(base));
-    struct cuda_convolution *self;
-    enum status status = check_size(shape, err);
 
-    if (status != STATUS_OK)
-        return status;
-    self = operation_new(sizeof(*self), base, desc, &ops, err);
-    if (self == NULL)
-        return STATUS_NO_MEMORY;
-    status = gpu_bind(&device->base, err);
-    if (status == STATUS_OK)
-        status = cuda_cudnn_handle(device, err);
-    if (status == STATUS_OK)
-        status = make_descriptors(&device->state->cudnn, shape, self, err);
-    if (status == STATUS_OK)
-        status = list_candidates(device, shape, self, err);
-    if (status == STATUS_OK)
-        status = take(device, self, 0, err);
-    if (status != STATUS_OK) {
-        destroy(&self->base);
-        return status;
-    }
-    *ret = &self->base;
-    return STATUS_OK;
+    return operation_make(&ops, device, desc, ret, err);
 }

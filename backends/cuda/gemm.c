@@ -235,14 +235,11 @@ static enum status provide_unaligned(struct cuda_device *device, struct cuda_gem
     if (status != STATUS_OK && err != NULL)
         error_prefix(err, "operands at multiples of %" PRIu32 " bytes, not of %" PRIu32, alignment,
                      gemm->aligned_to);
-    if (status == STATUS_OK)
-        status = device->base.driver->synchronize(&device->base, err);
-    if (status == STATUS_OK)
-        status = alloc_workspace(
-            device, gemm,
-            list.at[0].workspace_bytes > aligned ? list.at[0].workspace_bytes : aligned, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(status);
+    TRY(device->base.driver->synchronize(&device->base, err));
+    TRY(alloc_workspace(device, gemm,
+                        list.at[0].workspace_bytes > aligned ? list.at[0].workspace_bytes : aligned,
+                        err));
     gemm->unaligned = list.at[0];
     gemm->has_unaligned = true;
     gemm->unaligned_to = alignment;
@@ -279,18 +276,16 @@ static enum status run(struct operation *operation, const union operands *all, s
     const int32_t alpha_int = 1, beta_int = 0;
     const void *alpha = &alpha32, *beta = &beta32;
     const LT_ALGORITHM *algorithm = &gemm->list.at[gemm->selected].algorithm;
-    enum status status = gpu_bind(&device->base, err);
 
-    if (status == STATUS_OK && shape->precision == PRECISION_FP4)
+    TRY(gpu_bind(&device->base, err));
+    if (shape->precision == PRECISION_FP4)
         return error_set(err, STATUS_UNSUPPORTED,
                          "a GEMM in fp4 needs a scale for each 16 elements, which this GEMM "
                          "has no place for: cuBLASLt is asked whether it has one, no more");
-    if (status == STATUS_OK && alignment < gemm->aligned_to) {
-        status = provide_unaligned(device, gemm, alignment, err);
+    if (alignment < gemm->aligned_to) {
+        TRY(provide_unaligned(device, gemm, alignment, err));
         algorithm = &gemm->unaligned.algorithm;
     }
-    if (status != STATUS_OK)
-        return status;
     if (shape->precision == PRECISION_FP64) {
         alpha = &alpha64;
         beta = &beta64;
@@ -329,43 +324,38 @@ static enum status describe(const struct operation *operation, struct operation_
     return STATUS_OK;
 }
 
-enum status cuda_gemm_create(struct device *base, const struct operation_desc *desc,
-                             struct operation **ret, struct error *err)
+static enum status prepare(struct operation *operation, struct error *err)
 {
-    static const struct operation_ops ops = {
-        .destroy = destroy, .run = run, .describe = describe, .select = select_algorithm};
-    struct cuda_device *device = cuda_device(gpu_device(base));
-    const struct gemm_shape *shape = &desc->gemm;
+    struct cuda_device *device = cuda_device(gpu_device(operation->device));
+    struct cuda_gemm *gemm = (struct cuda_gemm *)operation;
+    const struct gemm_shape *shape = &operation->desc.gemm;
     const struct cublaslt_api *api = &device->state->cublaslt;
     const struct batch batch = plan_batch(shape);
-    struct cuda_gemm *gemm = operation_new(sizeof(*gemm), base, desc, &ops, err);
-    enum status status;
 
-    if (gemm == NULL)
-        return STATUS_NO_MEMORY;
     gemm->alpha = (double)shape->alpha;
     gemm->loops = batch.loops;
     gemm->a_step = step_of(&shape->a, &batch);
     gemm->b_step = step_of(&shape->b, &batch);
     gemm->c_step = step_of(&shape->c, &batch);
     gemm->aligned_to = alignment_of(gemm, 0, 0, 0, 0, 0);
-    status = gpu_bind(&device->base, err);
-    if (status == STATUS_OK)
-        status = make_desc(api, shape, gemm, err);
-    if (status == STATUS_OK)
-        status = make_layout(api, &shape->a, shape->m, shape->k, &batch, &gemm->a, err);
-    if (status == STATUS_OK)
-        status = make_layout(api, &shape->b, shape->k, shape->n, &batch, &gemm->b, err);
-    if (status == STATUS_OK)
-        status = make_layout(api, &shape->c, shape->m, shape->n, &batch, &gemm->c, err);
-    if (status == STATUS_OK)
-        status = cuda_gemm_list(device, gemm, shape, gemm->aligned_to, &gemm->list, err);
-    if (status == STATUS_OK)
-        status = take_algorithm(device, gemm, shape, 0, err);
-    if (status != STATUS_OK) {
-        destroy(&gemm->base);
-        return status;
-    }
-    *ret = &gemm->base;
-    return STATUS_OK;
+    TRY(gpu_bind(&device->base, err));
+    TRY(make_desc(api, shape, gemm, err));
+    TRY(make_layout(api, &shape->a, shape->m, shape->k, &batch, &gemm->a, err));
+    TRY(make_layout(api, &shape->b, shape->k, shape->n, &batch, &gemm->b, err));
+    TRY(make_layout(api, &shape->c, shape->m, shape->n, &batch, &gemm->c, err));
+    TRY(cuda_gemm_list(device, gemm, shape, gemm->aligned_to, &gemm->list, err));
+    return take_algorithm(device, gemm, shape, 0, err);
+}
+
+enum status cuda_gemm_create(struct device *device, const struct operation_desc *desc,
+                             struct operation **ret, struct error *err)
+{
+    static const struct operation_ops ops = {.size = sizeof(struct cuda_gemm),
+                                             .prepare = prepare,
+                                             .destroy = destroy,
+                                             .run = run,
+                                             .describe = describe,
+                                             .select = select_algorithm};
+
+    return operation_make(&ops, device, desc, ret, err);
 }

@@ -92,47 +92,39 @@ static enum status select_algorithm(struct operation *operation, uint32_t index,
     return gemm->ops->select(device, gemm, index, err);
 }
 
-static enum status create(struct device *base, const struct operation_desc *desc,
-                          const struct hip_library_ops *library, struct operation **ret,
-                          struct error *err)
+static enum status prepare(struct operation *operation, const struct hip_library_ops *library,
+                           struct error *err)
 {
-    static const struct operation_ops ops = {
-        .destroy = destroy, .run = run, .describe = describe, .select = select_algorithm};
-    struct hip_device *device = hip_device(gpu_device(base));
-    struct hip_gemm *gemm;
-    enum status status = gpu_bind(&device->base, err);
+    struct hip_device *device = hip_device(gpu_device(operation->device));
+    struct hip_gemm *gemm = (struct hip_gemm *)operation;
 
-    if (status != STATUS_OK)
-        return status;
-    gemm = operation_new(sizeof(*gemm), base, desc, &ops, err);
-    if (gemm == NULL)
-        return STATUS_NO_MEMORY;
-    gemm->batch = plan_batch(&desc->gemm);
     gemm->ops = library;
-    status = check_sizes(&desc->gemm, &gemm->batch, err);
-    if (status == STATUS_OK)
-        status = library->create(device, gemm, err);
-    if (status != STATUS_OK) {
-        free(gemm); /* the library cleaned up after itself */
-        return status;
+    gemm->batch = plan_batch(&operation->desc.gemm);
+    TRY(gpu_bind(&device->base, err));
+    TRY(check_sizes(&operation->desc.gemm, &gemm->batch, err));
+    return library->create(device, gemm, err);
+}
+
+/* NAME is a library's: its operation_implementation.create. */
+#define CREATE(name)                                                                               \
+    static enum status prepare_##name(struct operation *operation, struct error *err)              \
+    {                                                                                              \
+        return prepare(operation, &hip_gemm_##name, err);                                          \
+    }                                                                                              \
+    enum status hip_##name##_create(struct device *device, const struct operation_desc *desc,      \
+                                    struct operation **ret, struct error *err)                     \
+    {                                                                                              \
+        static const struct operation_ops ops = {.size = sizeof(struct hip_gemm),                  \
+                                                 .prepare = prepare_##name,                        \
+                                                 .destroy = destroy,                               \
+                                                 .run = run,                                       \
+                                                 .describe = describe,                             \
+                                                 .select = select_algorithm};                      \
+                                                                                                   \
+        return operation_make(&ops, device, desc, ret, err);                                       \
     }
-    *ret = &gemm->base;
-    return STATUS_OK;
-}
-
-enum status hip_hipblaslt_create(struct device *device, const struct operation_desc *desc,
-                                 struct operation **ret, struct error *err)
-{
-    if (desc->gemm.precision == PRECISION_FP64)
-        return error_set(err, STATUS_UNSUPPORTED, "hipBLASLt: not asked for fp64");
-    return create(device, desc, &hip_gemm_hipblaslt, ret, err);
-}
-
-enum status hip_rocblas_create(struct device *device, const struct operation_desc *desc,
-                               struct operation **ret, struct error *err)
-{
-    return create(device, desc, &hip_gemm_rocblas, ret, err);
-}
+CREATE(hipblaslt)
+CREATE(rocblas)
 
 void hip_gemm_close(struct hip_device *device)
 {

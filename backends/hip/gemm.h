@@ -37,7 +37,7 @@ struct hip_call {
     uint64_t a, b, c, bias, d;
 };
 
-/* A library; `create` fills all of the GEMM that is its own, and cleans up when it fails. */
+/* A library; `create` fills all of the GEMM that is its own, which is destroyed where it fails. */
 struct hip_library_ops {
     enum status (*create)(struct hip_device *device, struct hip_gemm *gemm, struct error *err);
     void (*destroy)(struct hip_device *device, struct hip_gemm *gemm);

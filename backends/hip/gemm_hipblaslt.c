@@ -260,21 +260,14 @@ static enum status create(struct hip_device *device, struct hip_gemm *gemm, stru
 {
     const struct hip_hipblaslt *api = &device->state->hipblaslt;
     int version = 0;
-    enum status status = open_handle(device, &version, err);
 
-    if (status != STATUS_OK)
-        return status;
-    status = create_desc(api, gemm, err);
-    if (status == STATUS_OK)
-        status = create_layouts(api, gemm, err);
-    if (status == STATUS_OK)
-        status = ask(device, gemm, err);
-    if (status == STATUS_OK)
-        status = take(device, gemm, 0, err);
-    if (status != STATUS_OK) {
-        destroy(device, gemm);
-        return status;
-    }
+    if (gemm->base.desc.gemm.precision == PRECISION_FP64)
+        return error_set(err, STATUS_UNSUPPORTED, "hipBLASLt: not asked for fp64");
+    TRY(open_handle(device, &version, err));
+    TRY(create_desc(api, gemm, err));
+    TRY(create_layouts(api, gemm, err));
+    TRY(ask(device, gemm, err));
+    TRY(take(device, gemm, 0, err));
     snprintf(gemm->info.library, sizeof(gemm->info.library), "hipBLASLt");
     hipblaslt_version_text(version, gemm->info.version, sizeof(gemm->info.version));
     gemm->info.algorithms = gemm->listed;

@@ -354,31 +354,28 @@ static enum status describe(const struct operation *operation, struct operation_
     return STATUS_OK;
 }
 
+static enum status prepare(struct operation *operation, struct error *err)
+{
+    struct device *device = operation->device;
+    const struct gemm_shape *shape = &operation->desc.gemm;
+    struct opencl_gemm *gemm = (struct opencl_gemm *)operation;
+
+    TRY(check_shape(shape, err));
+    TRY(device_check_precision(device, shape->precision, err));
+    if (!lay_out_batch(gemm, shape))
+        return error_no_memory(err);
+    TRY(ask_workspace(device, shape, &gemm->workspace, err));
+    return load_start(device, shape, gemm, err);
+}
+
 enum status opencl_gemm_create(struct device *device, const struct operation_desc *desc,
                                struct operation **ret, struct error *err)
 {
-    static const struct operation_ops ops = {.destroy = destroy, .run = run, .describe = describe};
-    const struct gemm_shape *shape = &desc->gemm;
-    struct opencl_gemm *gemm;
-    enum status status = check_shape(shape, err);
+    static const struct operation_ops ops = {.size = sizeof(struct opencl_gemm),
+                                             .prepare = prepare,
+                                             .destroy = destroy,
+                                             .run = run,
+                                             .describe = describe};
 
-    if (status == STATUS_OK)
-        status = device_check_precision(device, shape->precision, err);
-    if (status != STATUS_OK)
-        return status;
-    gemm = operation_new(sizeof(*gemm), device, desc, &ops, err);
-    if (gemm == NULL)
-        return STATUS_NO_MEMORY;
-    if (!lay_out_batch(gemm, shape))
-        status = error_no_memory(err);
-    if (status == STATUS_OK)
-        status = ask_workspace(device, shape, &gemm->workspace, err);
-    if (status == STATUS_OK)
-        status = load_start(device, shape, gemm, err);
-    if (status != STATUS_OK) {
-        destroy(&gemm->base);
-        return status;
-    }
-    *ret = &gemm->base;
-    return STATUS_OK;
+    return operation_make(&ops, device, desc, ret, err);
 }

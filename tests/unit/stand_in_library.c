@@ -100,14 +100,15 @@ static enum status library_describe(const struct operation *gemm, struct operati
 static enum status library_create(struct device *device, const struct operation_desc *desc,
                                   struct operation **ret, struct error *err)
 {
-    static const struct operation_ops ops = {
-        .destroy = library_destroy, .run = library_run, .describe = library_describe};
+    static const struct operation_ops ops = {.size = sizeof(struct operation),
+                                             .destroy = library_destroy,
+                                             .run = library_run,
+                                             .describe = library_describe};
 
     if (stand_in.only_fnuz && desc->gemm.a.type == DTYPE_E4M3)
         return error_set(err, STATUS_UNSUPPORTED, "stand-in: no e4m3");
-    *ret = operation_new(sizeof(**ret), device, desc, &ops, err);
     stand_in.created++;
-    return *ret ? STATUS_OK : STATUS_NO_MEMORY;
+    return operation_make(&ops, device, desc, ret, err);
 }
 
 void stand_in_add(struct device *device)

@@ -179,11 +179,12 @@ static enum status gemm_describe(const struct operation *gemm, struct operation_
 static enum status gemm_create(struct device *device, const struct operation_desc *desc,
                                struct operation **ret, struct error *err)
 {
-    static const struct operation_ops ops = {
-        .destroy = gemm_destroy, .run = gemm_run, .describe = gemm_describe};
+    static const struct operation_ops ops = {.size = sizeof(struct operation),
+                                             .destroy = gemm_destroy,
+                                             .run = gemm_run,
+                                             .describe = gemm_describe};
 
-    *ret = operation_new(sizeof(**ret), device, desc, &ops, err);
-    return *ret ? STATUS_OK : STATUS_NO_MEMORY;
+    return operation_make(&ops, device, desc, ret, err);
 }
 
 static const struct operation_implementation operations[] = {
