@@ -41,10 +41,9 @@ enum status backend_device_info(struct backend *backend, uint32_t index, struct 
                                 struct error *err)
 {
     struct device_info info = {0};
-    enum status status = check_index(backend, index, err);
+    enum status status;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(check_index(backend, index, err));
     status = backend->ops->device_info(backend, index, &info, err);
     if (status == STATUS_OK && (info.name == NULL || info.vendor == NULL || info.readings.failed))
         status = error_no_memory(err);
@@ -62,14 +61,11 @@ enum status backend_device_open(struct backend *backend, uint32_t index,
 {
     static const struct device_options defaults;
     struct device *device = NULL;
-    enum status status = check_index(backend, index, err);
+    enum status status;
 
-    if (status != STATUS_OK)
-        return status;
-    status = backend->ops->device_open(backend, index, options != NULL ? options : &defaults,
-                                       &device, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(check_index(backend, index, err));
+    TRY(backend->ops->device_open(backend, index, options != NULL ? options : &defaults, &device,
+                                  err));
     status = device_ops_check(device->ops, err);
     if (status != STATUS_OK) {
         if (device->ops != NULL && device->ops->close != NULL)

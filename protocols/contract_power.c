@@ -20,10 +20,9 @@ static enum status read_item(const json_t *contract, size_t index, struct contra
         member_text(json_array_get(json_object_get(contract, "items"), index), "declared");
     const char *written = declared + strcspn(declared, " ");
     struct error other = ERROR_INIT;
-    enum status status = contract_item_read(contract, index, NULL, ret, err);
+    enum status status;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(contract_item_read(contract, index, NULL, ret, err));
     written += *written == ' ';
     if (!strchr(metrics[ret->metric].unit, '{')) {
         metric_unit(ret->metric, NULL, false, unit);

@@ -86,10 +86,8 @@ static enum status read_builtin(const struct protocol_builtin *builtin, const st
     enum status status;
 
     snprintf(origin, sizeof(origin), "built-in %s.yaml", builtin->name);
-    status = declaration_parse(origin, builtin->yaml, strlen(builtin->yaml), &protocol_schema,
-                               &declaration, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(declaration_parse(origin, builtin->yaml, strlen(builtin->yaml), &protocol_schema,
+                          &declaration, err));
     status = read_declaration(&declaration, &chain, ret, err);
     declaration_finish(&declaration);
     return status;
@@ -103,9 +101,7 @@ static enum status read_file(const char *path, const struct chain *from, struct 
     enum status status;
     char *resolved;
 
-    status = declaration_load(path, &protocol_schema, &declaration, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(declaration_load(path, &protocol_schema, &declaration, err));
     resolved = realpath(path, NULL);
     chain.path = resolved ? resolved : path;
     status = read_declaration(&declaration, &chain, ret, err);
@@ -210,8 +206,7 @@ static enum status read_declaration(struct declaration *declaration, const struc
         status = read_base(declaration, chain, &protocol, err);
     else
         protocol_start(&protocol);
-    if (status != STATUS_OK)
-        return status;
+    TRY(status);
     status = protocol_overlay(&protocol, declaration, !derived, err);
     if (status == STATUS_OK)
         status = protocol_check(&protocol, declaration, declaration->origin, err);
@@ -249,10 +244,9 @@ static enum status check_own_name(const char *path, const struct protocol *proto
 enum status protocol_load(const char *path, struct protocol *ret, struct error *err)
 {
     struct protocol protocol;
-    enum status status = read_file(path, NULL, &protocol, err);
+    enum status status;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(read_file(path, NULL, &protocol, err));
     status = check_own_name(path, &protocol, err);
     if (status != STATUS_OK) {
         protocol_finish(&protocol);

@@ -355,8 +355,7 @@ enum status view_find_cells(struct store *store, int64_t campaign, int64_t **ret
     size_t count = json_array_size(rows), found = 0;
     int64_t *cells;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(status);
     cells = calloc(count + 1, sizeof(*cells));
     if (!cells)
         return error_no_memory(err);

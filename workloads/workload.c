@@ -140,10 +140,9 @@ enum status workload_instance_create(const struct workload_case *work, struct de
 {
     const struct workload_kind *kind = work->workload->kind;
     struct workload_instance *instance;
-    enum status status = device_check_precision(device, work->precision, err);
+    enum status status;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(device_check_precision(device, work->precision, err));
     instance = calloc(1, kind->instance_size);
     if (instance == NULL)
         return error_no_memory(err);

@@ -111,15 +111,13 @@ static enum status make_convolution(const struct onednn *dnnl,
     struct dnnl_primitive_attr *attributes = NULL;
     struct dnnl_primitive_desc *desc = NULL;
     const struct assay_dnnl_memory_desc *pad;
-    enum status status = cpu_dnnl_attributes(dnnl, shape->precision, &attributes, err);
+    enum status status;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(cpu_dnnl_attributes(dnnl, shape->precision, &attributes, err));
     status = onednn_convolution_create(dnnl, layouts->input, layouts->any, layouts->output, strides,
                                        dilations, paddings, attributes, &desc, err);
     dnnl->api.dnnl_primitive_attr_destroy(attributes);
-    if (status != STATUS_OK)
-        return status;
+    TRY(status);
     onednn_algorithm(dnnl, desc, convolution->algorithm, sizeof(convolution->algorithm));
     pad = dnnl->api.dnnl_primitive_desc_query_md(desc, ASSAY_DNNL_query_scratchpad_md, 0);
     status = cpu_dnnl_primitive(dnnl, desc, &convolution->primitive, err);

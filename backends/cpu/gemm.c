@@ -233,15 +233,12 @@ static enum status make_variant(const struct onednn *dnnl, const struct gemm_sha
     struct dnnl_primitive_desc *desc = NULL;
     enum status status;
 
-    status = make_attributes(dnnl, shape, layouts, apart, &attributes, &bias_arg, &d_arg, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(make_attributes(dnnl, shape, layouts, apart, &attributes, &bias_arg, &d_arg, err));
     status = onednn_matmul_create(dnnl, layouts->a, layouts->any ? layouts->any : b,
                                   own_bias ? layouts->bias : NULL, layouts->c, attributes,
                                   shape->m == 1, &desc, err);
     dnnl->api.dnnl_primitive_attr_destroy(attributes);
-    if (status != STATUS_OK)
-        return status;
+    TRY(status);
     if (layouts->any)
         b = dnnl->api.dnnl_primitive_desc_query_md(desc, ASSAY_DNNL_query_weights_md, 0);
     if (b == NULL)
@@ -319,18 +316,14 @@ static enum status point_constant(struct cpu_device *device, const struct cpu_ge
         }
     }
     if (i == variant->constant_count) {
-        enum status status;
-
         grown = realloc(variant->constants, (i + 1) * sizeof(*grown));
         if (grown == NULL)
             return error_no_memory(err);
         variant->constants = grown;
-        status = cpu_packed_use(
+        TRY(cpu_packed_use(
             device, b, self->base.desc.gemm.b.type, self->given,
             api->dnnl_primitive_desc_query_md(variant->desc, ASSAY_DNNL_query_weights_md, 0),
-            &grown[i].packed, err);
-        if (status != STATUS_OK)
-            return status;
+            &grown[i].packed, err));
         grown[i].b = *b;
         variant->latest = variant->constant_count++;
     }

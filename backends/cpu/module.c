@@ -72,10 +72,9 @@ static enum status compile(struct cpu_state *state, struct cpu_module *module,
     struct error own = ERROR_INIT;
     char *preprocessed = NULL;
     struct text expanded;
-    enum status status = cpu_scratch_make(&state->cache, &module->scratch, err);
+    enum status status;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(cpu_scratch_make(&state->cache, &module->scratch, err));
     *object = text_format("%s/kernel.so", module->scratch);
     if (*object == NULL)
         return error_no_memory(err);

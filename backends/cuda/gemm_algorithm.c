@@ -205,10 +205,8 @@ static enum status ask(struct cuda_device *device, struct cuda_gemm *gemm,
     unsigned refused = LT_STATUS_NOT_SUPPORTED;
     uint64_t flags = 0, other = 0; /* `other`: of one that computes in something else */
     int count = 0;
-    enum status status = set_preference(api, gemm, shape, preference, alignment, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(set_preference(api, gemm, shape, preference, alignment, err));
     LT(cublasLtMatmulAlgoGetHeuristic, device->cublaslt, gemm->desc, gemm->b, gemm->a, gemm->c,
        gemm->c, preference, CUDA_GEMM_ALGORITHMS, results, &count);
     for (int i = 0; i < count && i < CUDA_GEMM_ALGORITHMS; i++) {
@@ -216,9 +214,7 @@ static enum status ask(struct cuda_device *device, struct cuda_gemm *gemm,
             refused = results[i].state;
             continue;
         }
-        status = read_flags(api, &results[i].algorithm, &flags, err);
-        if (status != STATUS_OK)
-            return status;
+        TRY(read_flags(api, &results[i].algorithm, &flags, err));
         if (!does_precision(shape, flags))
             other = flags;
         else if (results[i].workspace_bytes <= WORKSPACE_MAX)
@@ -276,12 +272,10 @@ enum status cuda_gemm_list(struct cuda_device *device, struct cuda_gemm *gemm,
     const struct cublaslt_api *api = &device->state->cublaslt;
     struct cuda_algorithm_list list = {.count = 0};
     LT_PREFERENCE preference = NULL;
-    enum status status = check_int8(shape, alignment, err);
+    enum status status;
 
-    if (status == STATUS_OK)
-        status = check_result_type(shape, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(check_int8(shape, alignment, err));
+    TRY(check_result_type(shape, err));
     LT_MAKE(preference, cublasLtMatmulPreferenceCreate, &preference);
     status = ask(device, gemm, shape, preference, alignment, &list, err);
     api->cublasLtMatmulPreferenceDestroy(preference);

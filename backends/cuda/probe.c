@@ -106,9 +106,7 @@ static enum status probe(struct backend *backend, uint32_t *ret_device_count, st
     /* Kept even when this fails: `libraries` reports what was tried. */
     backend->state = state;
     api = &state->driver;
-    status = cuda_driver_open(&state->driver_lib, &state->driver, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(cuda_driver_open(&state->driver_lib, &state->driver, err));
     status = begin_driver(state, &state->driver_version_error);
     if (status != STATUS_OK) {
         if (err != NULL)

@@ -58,10 +58,8 @@ static enum status open_library(struct framework *framework, const char *const *
     struct onnxruntime *self = self_of(framework);
     struct functions functions = {0};
     const struct ort_base *base;
-    enum status status = dynlib_open(&spec, &framework->library, &functions, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(dynlib_open(&spec, &framework->library, &functions, err));
     base = functions.OrtGetApiBase();
     snprintf(framework->info.version, sizeof(framework->info.version), "%s", base->get_version());
     self->api = base->get_api(ORT_TABLE_VERSION);

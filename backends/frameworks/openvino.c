@@ -168,13 +168,11 @@ static enum status bind(struct openvino *self, const struct framework_array *arr
         check(self, "ov_shape_create",
               self->api.ov_shape_create((int64_t)array->rank, array->shape, &shape), err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(status);
     status = check(self, "ov_tensor_create_from_host_ptr",
                    self->api.ov_tensor_create_from_host_ptr(type, shape, memory, &tensor), err);
     self->api.ov_shape_free(&shape);
-    if (status != STATUS_OK)
-        return status;
+    TRY(status);
     made->tensors[made->count++] = tensor;
     return check(self, array->name,
                  self->api.ov_infer_request_set_tensor(made->request, array->name, tensor), err);

@@ -231,12 +231,10 @@ enum status gpu_kernel_launch(struct device *base, const struct kernel_launch *l
     uint64_t addresses[KERNEL_ARGS_MAX];
     void *args[KERNEL_ARGS_MAX];
     struct gpu_kernel *kernel = NULL;
-    enum status status = gpu_bind(device, err);
+    enum status status;
 
-    if (status == STATUS_OK)
-        status = find_kernel(device, module, launch->kernel, &kernel, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(gpu_bind(device, err));
+    TRY(find_kernel(device, module, launch->kernel, &kernel, err));
     if (launch->groups[0] > GROUPS_MAX_X || launch->groups[1] > GROUPS_MAX_YZ ||
         launch->groups[2] > GROUPS_MAX_YZ)
         return error_set(err, STATUS_UNSUPPORTED,

@@ -123,8 +123,7 @@ static enum status ask(struct hip_device *device, const struct gemm_shape *shape
     enum status status = device->base.driver->memory_alloc(&device->base, 3 * matrix, &memory, err);
     int code;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(status);
     small.m = small.n = small.k = PROBE_SIDE;
     small.a.stride = small.b.stride = small.c.stride = PROBE_SIDE;
     call.a = memory;

@@ -75,9 +75,7 @@ static enum status probe(struct backend *backend, uint32_t *ret_device_count, st
     if (state == NULL)
         return error_no_memory(err);
     backend->state = state;
-    status = hip_runtime_open(&state->runtime_lib, &state->runtime, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(hip_runtime_open(&state->runtime_lib, &state->runtime, err));
     state->rtc_open = hip_rtc_open(state->runtime_lib.path, &state->rtc_lib, &state->rtc,
                                    &state->rtc_error) == STATUS_OK;
     read_versions(state);

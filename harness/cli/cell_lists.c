@@ -23,8 +23,7 @@ enum status cell_list_each(const struct command_line *line, int key,
         while (status == STATUS_OK && (word = strsep(&rest, ",")))
             status = take(context, word, err);
         free(copy);
-        if (status != STATUS_OK)
-            return status;
+        TRY(status);
     }
     return STATUS_OK;
 }

@@ -516,8 +516,7 @@ static enum status compare_series(const struct csv_pairs *pairs,
 
         double step;
 
-        if (status != STATUS_OK)
-            return status;
+        TRY(status);
         step = comparison_step_of(series->a, series->b, series->count);
         comparison_round(&comparisons[i], series->a[0], step, step);
     }

@@ -61,8 +61,7 @@ static enum status read_stored(const struct command_line *line, struct question 
     enum status status =
         store_open(command_database(line), STORE_READ, database_wait_ns(STORE_READ), &store, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(status);
     if (store_find_cell(store, id, &cell, NULL) == STATUS_OK) {
         status = pairs_trial_centres(store, cell, &times, &count, &centre, NULL, err);
         if (status == STATUS_OK)

@@ -48,10 +48,8 @@ enum status declaration_load(const char *path, const struct declaration_schema *
     status = file_read(path, DECLARATION_SIZE_MAX, &yaml, &length, err);
     if (status == STATUS_NOT_FOUND && *path == '/')
         error_set(err, status, "%s: there is no such file; check the path", path);
-    if (status != STATUS_OK)
-        return status;
-    status = declaration_parse(path, yaml, length, schema, ret, err);
-    return status;
+    TRY(status);
+    return declaration_parse(path, yaml, length, schema, ret, err);
 }
 
 /* Frees what a value points to. */

@@ -279,9 +279,7 @@ enum status declaration_node_parse(const char *origin, const char *yaml, size_t 
                          "%s: larger than the %d bytes that a declaration "
                          "may have",
                          origin, DECLARATION_SIZE_MAX);
-    status = check_utf8(&parse);
-    if (status != STATUS_OK)
-        return status;
+    TRY(check_utf8(&parse));
     if (!yaml_parser_initialize(&parse.parser))
         return fail_memory(&parse);
     yaml_parser_set_input_string(&parse.parser, (const unsigned char *)yaml, length);

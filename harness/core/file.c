@@ -246,10 +246,9 @@ static enum status resolve(const char *path, char **ret, struct error *err)
 static enum status open_temporary(struct file_draft *draft, mode_t mode, int *ret_fd,
                                   struct error *err)
 {
-    enum status status = resolve(draft->path, &draft->target, err);
+    enum status status = STATUS_OK;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(resolve(draft->path, &draft->target, err));
     draft->temporary = text_format("%s.XXXXXX", draft->target);
     if (!draft->temporary)
         return error_no_memory(err);
@@ -358,10 +357,9 @@ enum status file_write_atomic(const char *path, const void *bytes, size_t length
 {
     struct file_draft draft = {.path = path};
     int fd;
-    enum status status = start(&draft, mode, &fd, err);
+    enum status status;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(start(&draft, mode, &fd, err));
     status = file_write_all(fd, bytes, length, err);
     if (status != STATUS_OK) {
         if (err)
@@ -380,10 +378,8 @@ enum status file_draft_begin(struct file_draft *ret, const char *path, struct er
     enum status status = file_check_output(path, err);
     int fd;
 
-    if (status == STATUS_OK)
-        status = start(&draft, 0666, &fd, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(status);
+    TRY(start(&draft, 0666, &fd, err));
     draft.stream = fdopen(fd, "w");
     if (!draft.stream) {
         status = error_set_errno(err, errno, "%s", path);

@@ -248,10 +248,9 @@ static enum status start(const struct process_call *call, struct process *ret, i
     struct process_options options = {
         .argv = call->argv, .settings = call->settings, .fds = fds, .fd_count = 1};
     int pipe_fds[2], input = -1;
-    enum status status = call->input ? open_input(call, &input, err) : STATUS_OK;
+    enum status status;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(call->input ? open_input(call, &input, err) : STATUS_OK);
     if (input >= 0)
         fds[options.fd_count++] = (struct process_fd){input, STDIN_FILENO};
     if (call->error_fd >= 0)
@@ -290,9 +289,7 @@ enum status process_call(const struct process_call *call, char **ret, size_t *re
 
     *ret = NULL;
     *ret_exit = exit;
-    status = start(call, &process, &fd, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(start(call, &process, &fd, err));
     text_init(&output);
     status = collect(call, process.pid, fd, &output, err);
     close(fd);
@@ -300,8 +297,7 @@ enum status process_call(const struct process_call *call, char **ret, size_t *re
     if (ret_length)
         *ret_length = output.length;
     *ret = text_steal(&output);
-    if (status != STATUS_OK)
-        return status;
+    TRY(status);
     if (!ret_exit->exited)
         return error_set(err, STATUS_CRASHED, "%s ended by %s", name,
                          process_signal_text(ret_exit, by));

@@ -222,15 +222,13 @@ static enum status read_header(const char *path, struct tensors *tensors, struct
     uint64_t length = 0;
     json_t *header = NULL, *entry;
     const char *name;
-    enum status status;
+    enum status status = STATUS_OK;
 
     for (int i = 0; i < LENGTH_BYTES; i++)
         length |= (uint64_t)bytes[i] << (8 * i);
     if (length > HEADER_MAX || length > tensors->size - LENGTH_BYTES)
         return damaged(path, "the file ends before its header (truncated?)", err);
-    status = canonical_parse((const char *)bytes + LENGTH_BYTES, length, path, &header, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(canonical_parse((const char *)bytes + LENGTH_BYTES, length, path, &header, err));
     tensors->items = calloc(json_object_size(header) + 1, sizeof(*tensors->items));
     if (!tensors->items)
         status = error_no_memory(err);

@@ -33,10 +33,9 @@ static enum status check_url(const char *url, struct error *err)
     CURLU *parts;
     char *scheme = NULL;
     CURLUcode code;
-    enum status status = curl_open(err);
+    enum status status = STATUS_OK;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(curl_open(err));
     parts = curl_url();
     if (!parts)
         return error_no_memory(err);
@@ -208,10 +207,8 @@ enum status client_init(struct client *ret, const struct endpoint_options *optio
     size_t length;
 
     ret->options = options;
-    if (status == STATUS_OK)
-        status = read_key(ret, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(status);
+    TRY(read_key(ret, err));
     length = strlen(options->url);
     if (length > 3 && !strcmp(options->url + length - 3, "/v1"))
         length -= 3;

@@ -132,9 +132,7 @@ enum status endpoint_declaration_check(const struct declaration *declaration, co
     enum status status;
 
     fill_defaults(declaration, path, endpoint);
-    status = check_server(declaration, path, endpoint, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(check_server(declaration, path, endpoint, err));
     checked = endpoint->options;
     checked.url = url = endpoint_with_port(endpoint->options.url, 1);
     if (url == NULL)

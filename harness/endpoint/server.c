@@ -149,10 +149,8 @@ static enum status wait_ready(const struct endpoint_server_options *options, int
 
     for (;;) {
         struct pollfd wake = {.fd = wake_fd, .events = POLLIN};
-        enum status status = endpoint_server_check(server, err);
 
-        if (status != STATUS_OK)
-            return status;
+        TRY(endpoint_server_check(server, err));
         http = ask_health(health);
         if (http == 200)
             return endpoint_server_check(server, err);
@@ -208,8 +206,7 @@ enum status endpoint_server_start(const struct endpoint_server_options *server,
 
     if (strstr(options->url, PORT))
         status = choose_port(&port, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(status);
     started.url = endpoint_with_port(options->url, port);
     if (started.url)
         health = prepare_health(&client, &started, server->health);

@@ -101,8 +101,7 @@ static enum status check_tool(struct store *store, int64_t row, const json_t *re
     status = tool_digest(&running, err);
     if (status == STATUS_OK && digest_equal(&begun, &running))
         return check_worker(record, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(status);
     return error_set(
         err, STATUS_INVALID,
         "the campaign was begun by assay %s, and this is %s%s: trials of two programs "
@@ -313,10 +312,9 @@ enum status campaign_open_planned(struct store *store, const char *id, struct ca
                                   struct error *err)
 {
     struct campaign campaign;
-    enum status status = campaign_open(store, id, &campaign, err);
+    enum status status = STATUS_OK;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(campaign_open(store, id, &campaign, err));
     if (!campaign.planned)
         status = error_set(err, STATUS_INVALID,
                            "campaign %.8s was started already; `assay run --resume %.8s --db %s` "

@@ -155,11 +155,8 @@ static enum status plan_requests(const struct campaign *campaign, struct campaig
     status = serving_rate_find(campaign->store, cell->row, &rate, &request->capacity, err);
     if (status == STATUS_NOT_FOUND)
         return STATUS_OK;
-    if (status != STATUS_OK)
-        return status;
-    status = protocol_from_json(json_object_get(cell->message, "protocol"), &protocol, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(status);
+    TRY(protocol_from_json(json_object_get(cell->message, "protocol"), &protocol, err));
     status = serving_trace_load(campaign->store, workload, &trace, err);
     if (status == STATUS_OK) {
         status = serving_schedule_make(
@@ -169,8 +166,7 @@ static enum status plan_requests(const struct campaign *campaign, struct campaig
         trace_finish(&trace);
     }
     protocol_finish(&protocol);
-    if (status != STATUS_OK)
-        return status;
+    TRY(status);
     digest = schedule_digest(schedule);
     request->schedule = schedule;
     if (json_object_set_new(cell->message, "serving",

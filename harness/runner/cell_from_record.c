@@ -90,8 +90,7 @@ enum status tolerance_from_record(void *context, const struct verify_subject *su
     const enum status status = read_case(subject, &workload, &work, err);
 
     (void)context;
-    if (status != STATUS_OK)
-        return status;
+    TRY(status);
     *ret = workload_case_tolerance(&work, output, metric);
     workload_finish(&workload);
     return STATUS_OK;

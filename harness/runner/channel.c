@@ -155,7 +155,6 @@ enum status channel_read_line(struct channel *channel, int64_t deadline_ns, int 
 
     for (;;) {
         struct pollfd fds[2] = {{channel->read_fd, POLLIN, 0}, {wake_fd, POLLIN, 0}};
-        enum status status;
         ssize_t got;
 
         if (take_line(channel, scanned, ret_line, ret_length))
@@ -170,9 +169,7 @@ enum status channel_read_line(struct channel *channel, int64_t deadline_ns, int 
             channel->start = channel->end;
             return STATUS_OK;
         }
-        status = make_room(channel, err);
-        if (status != STATUS_OK)
-            return status;
+        TRY(make_room(channel, err));
         if (poll(fds, wake_fd >= 0 ? 2 : 1, milliseconds_left(deadline_ns)) < 0) {
             if (errno == EINTR)
                 continue;

@@ -838,9 +838,7 @@ static enum status check_devices(struct doctor *doctor, const char *wanted, json
 
     if (wanted && !wanted[0])
         return STATUS_OK;
-    status = probe_run(&wanted, wanted ? 1 : 0, &probe, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(probe_run(&wanted, wanted ? 1 : 0, &probe, err));
     status = probe_select(probe, wanted, NULL, &devices, &reason);
     json_decref(probe);
     if (status != STATUS_OK && wanted) { /* asked for by name */

@@ -36,10 +36,9 @@ static enum status cost_of(const json_t *message, struct workload_cost *ret, int
     struct workload workload;
     struct workload_case work = {.workload = &workload,
                                  .batch = json_integer_value(json_object_get(message, "batch"))};
-    enum status status = workload_from_json(json_object_get(message, "workload"), &workload, err);
+    enum status status;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(workload_from_json(json_object_get(message, "workload"), &workload, err));
     if (precision && precision_from_name(precision, &work.precision))
         status = workload.kind->cost(&work, ret, err);
     else

@@ -318,10 +318,8 @@ enum status generator_prepare(struct generator *generator, bool own_processor, s
     atomic_store_explicit(&shared->pauses, 1, memory_order_relaxed);
     atomic_store_explicit(&shared->state, STATE_BEGIN, memory_order_release);
     while (atomic_load_explicit(&shared->state, memory_order_acquire) == STATE_BEGIN) {
-        enum status status = generator_check(generator, err);
 
-        if (status != STATUS_OK)
-            return status;
+        TRY(generator_check(generator, err));
         if (clock_monotonic_ns() > until_ns)
             return error_set(err, STATUS_TIMEOUT,
                              "the generator of requests was not ready within %d s",

@@ -351,10 +351,9 @@ enum status package_install(const struct package_install *install, const char *f
     struct job job = {.install = install};
     size_t packages = 0;
     char *lock = NULL;
-    enum status status = check_lock(install, &packages, err);
+    enum status status;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(check_lock(install, &packages, err));
     job.stage = text_format("%s.part-%d", folder, (int)getpid());
     lock = job.stage ? text_format("%s/lock.txt", job.stage) : NULL;
     if (!lock) {

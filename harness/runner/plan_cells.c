@@ -316,10 +316,9 @@ static enum status add_named(struct plan *plan, const struct plan_request *reque
 {
     struct suite suite;
     bool suite_named = false;
-    enum status status = is_suite(name, &suite_named, err);
+    enum status status = STATUS_OK;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(is_suite(name, &suite_named, err));
     if (!suite_named) {
         const size_t before = plan->cell_count;
 
@@ -331,9 +330,7 @@ static enum status add_named(struct plan *plan, const struct plan_request *reque
         }
         return status;
     }
-    status = suite_find(name, &suite, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(suite_find(name, &suite, err));
     status = add_suite_cells(plan, request, &suite, devices, err);
     suite_finish(&suite);
     return status;

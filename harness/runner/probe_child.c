@@ -175,10 +175,9 @@ enum status probe_child_ask(const char *question, const char *detail, json_t **r
 {
     char *program;
     int output_fd;
-    enum status status = tool_path(&program, err);
+    enum status status;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(tool_path(&program, err));
     output_fd = child_output_open("assay-probe");
     if (output_fd < 0) {
         status = error_set_errno(err, errno, "memory for the probe's output");

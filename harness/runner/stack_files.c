@@ -86,8 +86,7 @@ enum status stack_files_add_told(struct stack_files *files, const json_t *report
         status = full ? add(files, kind, full, member_string(entry, "version"), NULL, err)
                       : error_no_memory(err);
         free(full);
-        if (status != STATUS_OK)
-            return status;
+        TRY(status);
     }
     return STATUS_OK;
 }

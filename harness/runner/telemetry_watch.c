@@ -47,10 +47,9 @@ enum status telemetry_watch_start(const struct telemetry_watch_options *options,
     char interval[32], worker[32];
     char *path = NULL;
     int control[2] = {-1, -1};
-    enum status status = tool_path(&path, err);
+    enum status status;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(tool_path(&path, err));
     snprintf(interval, sizeof(interval), "%" PRId64, options->interval_ns);
     snprintf(worker, sizeof(worker), "%d", (int)options->worker);
     watch.output_fd = file_open_memory("assay-telemetry-words", WORDS_MAX);

@@ -458,9 +458,7 @@ static enum status listen_to_worker(struct watch *watch, struct error *err)
         status = channel_read_line(&watch->worker.channel, 0, watch->request->wake_fd, &line,
                                    &length, &read_error);
         if (status == STATUS_TIMEOUT) {
-            status = trial_record_commit(&watch->record, err);
-            if (status != STATUS_OK)
-                return status;
+            TRY(trial_record_commit(&watch->record, err));
             gone = process_has_ended(&watch->worker.process);
             go_on(watch);
             status = channel_read_line(&watch->worker.channel, next_tick_ns(watch),
@@ -491,8 +489,7 @@ static enum status listen_to_worker(struct watch *watch, struct error *err)
         /* comparing outputs took time, which was not the worker's */
         silence_broken(&silence, clock_monotonic_ns());
         message_finish(&message);
-        if (status != STATUS_OK)
-            return status;
+        TRY(status);
     }
     return STATUS_OK;
 }
@@ -579,8 +576,7 @@ enum status trial_run(const struct trial_request *request, struct trial_outcome 
     handover_finish(&watch.handover);
     processes_finish(&watch.at_start);
     protocol_finish(&watch.protocol);
-    if (status != STATUS_OK)
-        return status;
+    TRY(status);
     ret->trial = watch.record.trial;
     ret->status = watch.status;
     ret->error = watch.error;

@@ -42,10 +42,8 @@ static enum status listen_once(struct worker_process *worker, const struct tuner
     if (status == STATUS_TIMEOUT)
         return error_set(err, status, "no word from the worker for %.0f s",
                          (double)request->silence_ns / 1e9);
-    if (status == STATUS_OK)
-        status = message_parse(line, length, &message, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(status);
+    TRY(message_parse(line, length, &message, err));
     if (message.type == MESSAGE_HELLO)
         status = ask(worker, request->message, err);
     else if (message.type == MESSAGE_CHOICES)

@@ -64,8 +64,7 @@ static enum status read_declaration(struct worker *worker, struct worker_endpoin
 
     free(text);
     json_decref(json);
-    if (status != STATUS_OK)
-        return status;
+    TRY(status);
     file = endpoint->declaration.data;
     status = endpoint_declaration_check(&endpoint->declaration, "endpoint", &file->endpoint, err);
     endpoint->options = file->endpoint.options;

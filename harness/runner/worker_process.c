@@ -131,9 +131,7 @@ enum status worker_process_start(struct worker_process *worker, const struct wor
     worker->output_fd = child_output_open("assay-worker");
     if (worker->output_fd < 0)
         return error_set_errno(err, errno, "memory for the worker's output");
-    status = tool_path(&path, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(tool_path(&path, err));
     status = find_program(worker, start, program, err);
     if (status != STATUS_OK) {
         free(path);

@@ -514,12 +514,9 @@ static enum status share_missed(const struct analysis *a, bool most, double *ret
     struct slo_result *slo = &a->result->slo;
     struct exceedance e;
     double dispersion;
-    enum status status;
 
     collect_scores(a, most);
-    status = exceedance_init(a->values, a->ends, a->count, a->trace, &e, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(exceedance_init(a->values, a->ends, a->count, a->trace, &e, err));
     dispersion = exceedance_dispersion(&e, 1, ret_share);
     slo->dispersion = fmax(slo->dispersion, dispersion);
     if (e.count > 0)
@@ -721,8 +718,7 @@ enum status serving_analyze(const struct serving_trial *trials, size_t count,
     enum status status = check(trials, count, options, err);
     size_t all = 0;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(status);
     for (size_t r = 0; r < count; r++)
         all += trials[r].schedule->count;
     result.rate = arrivals_mean_rate(options->arrivals, options->rate);

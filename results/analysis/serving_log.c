@@ -30,8 +30,7 @@ static enum status load_requests(struct store *store, int64_t trial, struct serv
             continue; /* of assay's own server, or of an endpoint before there were these */
         if (status == STATUS_NOT_FOUND)
             return corrupt(store, trial, "its log of requests lacks a column", err);
-        if (status != STATUS_OK)
-            return status;
+        TRY(status);
         if (!log->requests) {
             log->requests = calloc(count + 1, sizeof(*log->requests));
             log->count = count;

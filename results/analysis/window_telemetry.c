@@ -89,8 +89,7 @@ enum status window_telemetry_growth(const struct window_telemetry_view *view, co
     enum status status = load_channel(view, part, name, &channel, err);
 
     *ret = -1;
-    if (status != STATUS_OK)
-        return status;
+    TRY(status);
     if (channel.series.count > 0 &&
         !energy_of_counter(&channel.series, 0, view->begin_ns, view->end_ns, ret, &reason))
         *ret = strstr(reason, "did not advance") ? 0 : -1;

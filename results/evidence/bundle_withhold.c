@@ -168,7 +168,6 @@ static enum status gather_member(void *context, struct record_span path, struct 
     char name[256];
     json_auto_t *json = NULL;
     int word;
-    enum status status;
 
     if (withheld || !record_member_name(gathering->type, path, name, sizeof(name)))
         return STATUS_OK;
@@ -178,9 +177,8 @@ static enum status gather_member(void *context, struct record_span path, struct 
         return STATUS_OK;
     secrets->found[word] = true;
     json = json_loadb(value.bytes, value.length, JSON_DECODE_ANY, NULL);
-    status = json ? add_value(secrets, json, !is_pattern(secrets->options->withhold[word]), err)
-                  : error_no_memory(err);
-    return status;
+    return json ? add_value(secrets, json, !is_pattern(secrets->options->withhold[word]), err)
+                : error_no_memory(err);
 }
 
 enum status bundle_secrets_gather(struct bundle_secrets *secrets, const struct record_type *type,

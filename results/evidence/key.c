@@ -66,8 +66,7 @@ static enum status write_new(const char *path, const char *text, size_t length, 
     enum status status = make_folder(path, err);
     int fd;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(status);
     fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0 && errno == EEXIST)
         return error_set(
@@ -372,8 +371,7 @@ static enum status key_seal(const struct key *key, const char *passphrase, char 
         crypto_secretbox_easy(boxed + crypto_secretbox_NONCEBYTES, key->secret, SEED_SIZE, boxed,
                               box_key);
     sodium_memzero(box_key, sizeof(box_key));
-    if (status != STATUS_OK)
-        return status;
+    TRY(status);
     sodium_bin2base64(salt_text, sizeof(salt_text), salt, sizeof(salt),
                       sodium_base64_VARIANT_ORIGINAL);
     sodium_bin2base64(boxed_text, sizeof(boxed_text), boxed, sizeof(boxed),
@@ -414,8 +412,7 @@ static enum status key_unseal(const char *line, size_t length, const char *passp
                                    box_key) != 0)
         status = error_set(err, STATUS_DENIED, "the passphrase is another one");
     sodium_memzero(box_key, sizeof(box_key));
-    if (status != STATUS_OK)
-        return status;
+    TRY(status);
     crypto_sign_seed_keypair(public_bytes, key->secret, seed);
     sodium_memzero(seed, sizeof(seed));
     if (memcmp(public_bytes, key->public.bytes, KEY_PUBLIC_SIZE) != 0)

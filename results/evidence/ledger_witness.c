@@ -193,12 +193,10 @@ enum status ledger_take_note(struct store *store, int64_t id, const struct roste
     struct ledger_checkpoint checkpoint;
     struct note_text note;
     const bool lines_alone = !strncmp(text, NOTE_LINE_MARK, strlen(NOTE_LINE_MARK));
-    enum status status = lines_alone ? STATUS_OK : note_read(text, &note, err);
+    enum status status;
 
-    if (status == STATUS_OK)
-        status = store_change_begin(store, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(lines_alone ? STATUS_OK : note_read(text, &note, err));
+    TRY(store_change_begin(store, err));
     status = lines_alone ? ledger_find_checkpoint(store, id, &checkpoint, err)
                          : find_noted(store, &note, &checkpoint, err);
     if (status == STATUS_OK)

@@ -431,10 +431,10 @@ enum status verify_tables(struct verify *verify, struct error *err)
 {
     struct store *store = calloc(1, sizeof(*store));
     sqlite3_stmt *tables = NULL;
-    enum status status = store ? STATUS_OK : error_no_memory(err);
+    enum status status;
 
-    if (status != STATUS_OK)
-        return status;
+    if (!store)
+        return error_no_memory(err);
     store->db = verify->model;
     status = enter_all(verify, store, err);
     for (size_t i = 0; i < store->slot_count; i++)

@@ -180,8 +180,7 @@ enum status llama_bench_read_sqlite(const char *path, const char *bytes, size_t 
 
     (void)bytes;
     (void)length;
-    if (status != STATUS_OK)
-        return status;
+    TRY(status);
     status = find_table(db, path, &sql, err);
     if (status == STATUS_OK && sqlite3_prepare_v2(db, sql, -1, &select, NULL) != SQLITE_OK)
         status = failed(db, path, err);

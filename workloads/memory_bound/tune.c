@@ -271,8 +271,7 @@ static enum status choose_groups(struct memory_instance *instance, struct error 
     }
     status = take_turns(instance, candidates, count, err);
     instance->module = module;
-    if (status != STATUS_OK)
-        return status;
+    TRY(status);
     note(instance, candidates, count);
     best = best_of(candidates, count, margin_of(instance));
     if (best == count)

@@ -650,8 +650,7 @@ static enum status check_nodes(struct pass_instance *instance, uint64_t secret,
     session->spot = (struct session_spot){&random, instance->given.rows, 0, &found};
     status = session_run(session, 0, session->graph->node_count, err);
     session->spot = (struct session_spot){0};
-    if (status != STATUS_OK)
-        return status;
+    TRY(status);
     snprintf(detail, sizeof(detail), "worst is %.40s", found.worst);
     check_sink_report(sink,
                       (struct workload_check){
