@@ -7,15 +7,11 @@
 #include "backends/operation.h"
 #include "harness/core/text.h"
 
+#define DYNLIB_API struct dnnl_api
 static const struct dynlib_symbol symbols[] = {
-#define COMMON(result, name, parameters) {#name, offsetof(struct dnnl_api, name), true},
-    ASSAY_DNNL_COMMON_MAP(COMMON, struct assay_dnnl_memory_desc, struct assay_dnnl_version,
-                          struct assay_dnnl_exec_arg)
-#undef COMMON
-#define OPTIONAL(result, name, parameters) {#name, offsetof(struct dnnl_api, name), false},
-        ASSAY_DNNL_OPTIONAL_MAP(OPTIONAL) ASSAY_DNNL_CONVOLUTION_MAP(OPTIONAL,
-                                                                     struct assay_dnnl_memory_desc)
-#undef OPTIONAL
+    ASSAY_DNNL_COMMON_MAP(DYNLIB_REQUIRED, struct assay_dnnl_memory_desc, struct assay_dnnl_version,
+                          struct assay_dnnl_exec_arg) ASSAY_DNNL_OPTIONAL_MAP(DYNLIB_OPTIONAL)
+        ASSAY_DNNL_CONVOLUTION_MAP(DYNLIB_OPTIONAL, struct assay_dnnl_memory_desc)
 /* Which of these are needed depends on the version, which only the opened library reports. */
 #define VERSIONED(result, name, symbol, parameters)                                                \
     {#symbol, offsetof(struct dnnl_api, name), false},
@@ -72,12 +68,7 @@ static enum status check_version(struct onednn *dnnl, struct error *err)
 enum status onednn_open(struct onednn *ret, struct error *err)
 {
     static const char *const sonames[] = {"libdnnl.so.3", "libdnnl.so.3.6", "libdnnl.so.2", NULL};
-    static const struct dynlib_spec spec = {
-        .name = "dnnl",
-        .sonames = sonames,
-        .symbols = symbols,
-        .symbol_count = sizeof(symbols) / sizeof(symbols[0]),
-    };
+    static const struct dynlib_spec spec = DYNLIB_SPEC("dnnl", sonames, symbols);
     unsigned code;
 
     memset(ret, 0, sizeof(*ret));

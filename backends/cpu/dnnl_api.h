@@ -222,12 +222,10 @@ enum assay_dnnl_arg {
        const int64_t *, const struct dnnl_primitive_attr *))
 
 struct dnnl_api {
-#define ASSAY_DNNL_MEMBER(result, name, parameters) result(*name) parameters;
-    ASSAY_DNNL_COMMON_MAP(ASSAY_DNNL_MEMBER, struct assay_dnnl_memory_desc,
-                          struct assay_dnnl_version, struct assay_dnnl_exec_arg)
-    ASSAY_DNNL_OPTIONAL_MAP(ASSAY_DNNL_MEMBER)
-    ASSAY_DNNL_CONVOLUTION_MAP(ASSAY_DNNL_MEMBER, struct assay_dnnl_memory_desc)
-#undef ASSAY_DNNL_MEMBER
+    ASSAY_DNNL_COMMON_MAP(DYNLIB_MEMBER, struct assay_dnnl_memory_desc, struct assay_dnnl_version,
+                          struct assay_dnnl_exec_arg)
+    ASSAY_DNNL_OPTIONAL_MAP(DYNLIB_MEMBER)
+    ASSAY_DNNL_CONVOLUTION_MAP(DYNLIB_MEMBER, struct assay_dnnl_memory_desc)
 #define ASSAY_DNNL_MEMBER(result, name, symbol, parameters) result(*name) parameters;
     ASSAY_DNNL2_MAP(ASSAY_DNNL_MEMBER, struct assay_dnnl_memory_desc, struct assay_dnnl_matmul_desc)
     ASSAY_DNNL3_MAP(ASSAY_DNNL_MEMBER, struct assay_dnnl_memory_desc)

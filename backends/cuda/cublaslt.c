@@ -1,14 +1,8 @@
 #include "backends/cuda/cublaslt.h"
 
-#include <string.h>
-
-static const struct dynlib_symbol symbols[] = {
-#define REQUIRED(result, name, parameters) DYNLIB_REQUIRED(struct cublaslt_api, name),
-#define OPTIONAL(result, name, parameters) DYNLIB_OPTIONAL(struct cublaslt_api, name),
-    CUBLASLT_REQUIRED_MAP(REQUIRED) CUBLASLT_OPTIONAL_MAP(OPTIONAL)
-#undef REQUIRED
-#undef OPTIONAL
-};
+#define DYNLIB_API struct cublaslt_api
+static const struct dynlib_symbol symbols[] = {CUBLASLT_REQUIRED_MAP(DYNLIB_REQUIRED)
+                                                   CUBLASLT_OPTIONAL_MAP(DYNLIB_OPTIONAL)};
 
 enum status cublaslt_open(int driver_version, struct dynlib *lib, struct cublaslt_api *ret,
                           struct error *err)
@@ -26,12 +20,7 @@ enum status cublaslt_open(int driver_version, struct dynlib *lib, struct cublasl
     };
     const size_t total = sizeof(all) / sizeof(all[0]);
     const char *sonames[sizeof(all) / sizeof(all[0]) + 1] = {NULL};
-    const struct dynlib_spec spec = {
-        .name = "cublaslt",
-        .sonames = sonames,
-        .symbols = symbols,
-        .symbol_count = sizeof(symbols) / sizeof(symbols[0]),
-    };
+    const struct dynlib_spec spec = DYNLIB_SPEC("cublaslt", sonames, symbols);
     const int driver = driver_version / 1000;
     size_t count = 0;
 
@@ -40,7 +29,6 @@ enum status cublaslt_open(int driver_version, struct dynlib *lib, struct cublasl
         for (size_t i = 0; i < total; i++)
             if ((all[i].major > driver) == (newer == 1))
                 sonames[count++] = all[i].soname;
-    memset(ret, 0, sizeof(*ret));
     return dynlib_open(&spec, lib, ret, err);
 }
 

@@ -77,10 +77,8 @@ struct cublaslt_preference;
        size_t *written))
 
 struct cublaslt_api {
-#define CUBLASLT_MEMBER(result, name, parameters) result(*name) parameters;
-    CUBLASLT_REQUIRED_MAP(CUBLASLT_MEMBER)
-    CUBLASLT_OPTIONAL_MAP(CUBLASLT_MEMBER)
-#undef CUBLASLT_MEMBER
+    CUBLASLT_REQUIRED_MAP(DYNLIB_MEMBER)
+    CUBLASLT_OPTIONAL_MAP(DYNLIB_MEMBER)
 };
 
 /* Each list: our name, the header's name, value. */

@@ -1,14 +1,8 @@
 #include "backends/cuda/cudnn.h"
 
-#include <string.h>
-
-static const struct dynlib_symbol symbols[] = {
-#define REQUIRED(result, name, parameters) DYNLIB_REQUIRED(struct cudnn_api, name),
-#define OPTIONAL(result, name, parameters) DYNLIB_OPTIONAL(struct cudnn_api, name),
-    CUDNN_REQUIRED_MAP(REQUIRED) CUDNN_OPTIONAL_MAP(OPTIONAL)
-#undef OPTIONAL
-#undef REQUIRED
-};
+#define DYNLIB_API struct cudnn_api
+static const struct dynlib_symbol symbols[] = {CUDNN_REQUIRED_MAP(DYNLIB_REQUIRED)
+                                                   CUDNN_OPTIONAL_MAP(DYNLIB_OPTIONAL)};
 
 enum status cudnn_open(struct dynlib *lib, struct cudnn_api *ret, struct error *err)
 {
@@ -18,14 +12,8 @@ enum status cudnn_open(struct dynlib *lib, struct cudnn_api *ret, struct error *
                                           "/usr/local/cuda/lib64/libcudnn.so.8",
                                           "/usr/local/cuda/lib/libcudnn.so.9",
                                           NULL};
-    static const struct dynlib_spec spec = {
-        .name = "cudnn",
-        .sonames = sonames,
-        .symbols = symbols,
-        .symbol_count = sizeof(symbols) / sizeof(symbols[0]),
-    };
+    static const struct dynlib_spec spec = DYNLIB_SPEC("cudnn", sonames, symbols);
 
-    memset(ret, 0, sizeof(*ret));
     return dynlib_open(&spec, lib, ret, err);
 }
 

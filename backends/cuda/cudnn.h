@@ -86,10 +86,8 @@ struct cudnn_algorithm {
     X(void, cudnnGetLastErrorString, (char *message, size_t size))
 
 struct cudnn_api {
-#define CUDNN_MEMBER(result, name, parameters) result(*name) parameters;
-    CUDNN_REQUIRED_MAP(CUDNN_MEMBER)
-    CUDNN_OPTIONAL_MAP(CUDNN_MEMBER)
-#undef CUDNN_MEMBER
+    CUDNN_REQUIRED_MAP(DYNLIB_MEMBER)
+    CUDNN_OPTIONAL_MAP(DYNLIB_MEMBER)
 };
 
 /* Our name, the header's name, value. */

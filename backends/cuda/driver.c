@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#define DYNLIB_API struct cuda_driver_api
 static const struct dynlib_symbol symbols[] = {
 #define REQUIRED(result, name, symbol, version, parameters)                                        \
     {#symbol, offsetof(struct cuda_driver_api, name), true},
@@ -10,10 +11,8 @@ static const struct dynlib_symbol symbols[] = {
     CUDA_REQUIRED_MAP(REQUIRED) CUDA_OPTIONAL_MAP(OPTIONAL)
 #undef REQUIRED
 #undef OPTIONAL
-        DYNLIB_OPTIONAL(struct cuda_driver_api, cuGetProcAddress_v2),
-    DYNLIB_OPTIONAL(struct cuda_driver_api, cuGetProcAddress),
-    DYNLIB_OPTIONAL(struct cuda_driver_api, assay_simulated),
-};
+        DYNLIB_OPTIONAL(, cuGetProcAddress_v2) DYNLIB_OPTIONAL(, cuGetProcAddress)
+            DYNLIB_OPTIONAL(, assay_simulated)};
 
 /* The name that cuGetProcAddress knows a symbol by: without _v2, since the version says it. */
 static const struct {
@@ -51,14 +50,8 @@ static void ask_driver(struct cuda_driver_api *api)
 enum status cuda_driver_open(struct dynlib *lib, struct cuda_driver_api *ret, struct error *err)
 {
     static const char *const sonames[] = {"libcuda.so.1", NULL};
-    static const struct dynlib_spec spec = {
-        .name = "cuda",
-        .sonames = sonames,
-        .symbols = symbols,
-        .symbol_count = sizeof(symbols) / sizeof(symbols[0]),
-    };
+    static const struct dynlib_spec spec = DYNLIB_SPEC("cuda", sonames, symbols);
 
-    memset(ret, 0, sizeof(*ret));
     TRY(dynlib_open(&spec, lib, ret, err));
     ask_driver(ret);
     return STATUS_OK;

@@ -131,10 +131,8 @@ struct nvml_process {
       (struct nvmlDevice_st * device, unsigned *count, NVML_PROCESS *processes))
 
 struct nvml_api {
-#define NVML_MEMBER(result, name, parameters) result(*name) parameters;
-    NVML_REQUIRED_MAP(NVML_MEMBER)
-    NVML_OPTIONAL_MAP(NVML_MEMBER)
-#undef NVML_MEMBER
+    NVML_REQUIRED_MAP(DYNLIB_MEMBER)
+    NVML_OPTIONAL_MAP(DYNLIB_MEMBER)
 };
 
 /* Our name, the header's, value. */

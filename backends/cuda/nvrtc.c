@@ -9,11 +9,8 @@
 
 #define BYTES_MAX ((size_t)256 << 20)
 
-static const struct dynlib_symbol symbols[] = {
-#define REQUIRED(result, name, parameters) DYNLIB_REQUIRED(struct nvrtc_api, name),
-    NVRTC_REQUIRED_MAP(REQUIRED)
-#undef REQUIRED
-};
+#define DYNLIB_API struct nvrtc_api
+static const struct dynlib_symbol symbols[] = {NVRTC_REQUIRED_MAP(DYNLIB_REQUIRED)};
 
 /* Newest first. The soname has been that of the major version since 12, of 11.2 from 11.2 on. */
 static const struct {
@@ -64,12 +61,7 @@ static enum status ask(struct nvrtc *nvrtc, struct error *err)
 
 static enum status open_sonames(const char *const *sonames, struct nvrtc *ret, struct error *err)
 {
-    const struct dynlib_spec spec = {
-        .name = "nvrtc",
-        .sonames = sonames,
-        .symbols = symbols,
-        .symbol_count = sizeof(symbols) / sizeof(symbols[0]),
-    };
+    const struct dynlib_spec spec = DYNLIB_SPEC("nvrtc", sonames, symbols);
 
     memset(ret, 0, sizeof(*ret));
     TRY(dynlib_open(&spec, &ret->lib, &ret->api, err));

@@ -51,9 +51,7 @@ enum nvrtc_result {
 };
 
 struct nvrtc_api {
-#define NVRTC_MEMBER(result, name, parameters) result(*name) parameters;
-    NVRTC_REQUIRED_MAP(NVRTC_MEMBER)
-#undef NVRTC_MEMBER
+    NVRTC_REQUIRED_MAP(DYNLIB_MEMBER)
 };
 
 #define NVRTC_ARCHS_MAX 64

@@ -52,9 +52,9 @@ static enum status check(const struct onnxruntime *self, const char *call,
 static enum status open_library(struct framework *framework, const char *const *sonames,
                                 struct error *err)
 {
-    static const struct dynlib_symbol symbols[] = {
-        DYNLIB_REQUIRED(struct functions, OrtGetApiBase)};
-    const struct dynlib_spec spec = {"onnxruntime", sonames, symbols, 1};
+#define DYNLIB_API struct functions
+    static const struct dynlib_symbol symbols[] = {DYNLIB_REQUIRED(, OrtGetApiBase)};
+    const struct dynlib_spec spec = DYNLIB_SPEC("onnxruntime", sonames, symbols);
     struct onnxruntime *self = self_of(framework);
     struct functions functions = {0};
     const struct ort_base *base;

@@ -18,55 +18,38 @@ struct ov_version {
     const char *build, *description;
 };
 
+/* Of ov_core_compile_model `count` texts follow: names and values of properties in turn. */
+#define OPENVINO_MAP(X)                                                                            \
+    X(int, ov_get_openvino_version, (struct ov_version *))                                         \
+    X(void, ov_version_free, (struct ov_version *))                                                \
+    X(const char *, ov_get_error_info, (int status))                                               \
+    X(const char *, ov_get_last_err_msg, (void))                                                   \
+    X(void, ov_free, (const char *))                                                               \
+    X(int, ov_core_create, (void **core))                                                          \
+    X(void, ov_core_free, (void *))                                                                \
+    X(int, ov_core_read_model_from_memory_buffer,                                                  \
+      (const void *core, const char *model, size_t length, const void *weights, void **ret))       \
+    X(int, ov_core_compile_model,                                                                  \
+      (const void *core, const void *model, const char *device, size_t count, void **ret, ...))    \
+    X(int, ov_compiled_model_get_property, (const void *compiled, const char *key, char **ret))    \
+    X(int, ov_compiled_model_create_infer_request, (const void *compiled, void **ret))             \
+    X(int, ov_shape_create, (int64_t rank, const int64_t *dims, struct ov_shape *ret))             \
+    X(int, ov_shape_free, (struct ov_shape *))                                                     \
+    X(int, ov_tensor_create_from_host_ptr,                                                         \
+      (int type, struct ov_shape shape, void *memory, void **ret))                                 \
+    X(int, ov_infer_request_set_tensor, (void *request, const char *name, const void *tensor))     \
+    X(int, ov_infer_request_infer, (void *request))                                                \
+    X(void, ov_tensor_free, (void *))                                                              \
+    X(void, ov_infer_request_free, (void *))                                                       \
+    X(void, ov_compiled_model_free, (void *))                                                      \
+    X(void, ov_model_free, (void *))
+
 struct functions {
-    int (*ov_get_openvino_version)(struct ov_version *);
-    void (*ov_version_free)(struct ov_version *);
-    const char *(*ov_get_error_info)(int status);
-    const char *(*ov_get_last_err_msg)(void);
-    void (*ov_free)(const char *);
-    int (*ov_core_create)(void **core);
-    void (*ov_core_free)(void *);
-    int (*ov_core_read_model_from_memory_buffer)(const void *core, const char *model, size_t length,
-                                                 const void *weights, void **ret);
-    /* `count` texts follow: names and values of properties in turn. */
-    int (*ov_core_compile_model)(const void *core, const void *model, const char *device,
-                                 size_t count, void **ret, ...);
-    int (*ov_compiled_model_get_property)(const void *compiled, const char *key, char **ret);
-    int (*ov_compiled_model_create_infer_request)(const void *compiled, void **ret);
-    int (*ov_shape_create)(int64_t rank, const int64_t *dims, struct ov_shape *ret);
-    int (*ov_shape_free)(struct ov_shape *);
-    int (*ov_tensor_create_from_host_ptr)(int type, struct ov_shape shape, void *memory,
-                                          void **ret);
-    int (*ov_infer_request_set_tensor)(void *request, const char *name, const void *tensor);
-    int (*ov_infer_request_infer)(void *request);
-    void (*ov_tensor_free)(void *);
-    void (*ov_infer_request_free)(void *);
-    void (*ov_compiled_model_free)(void *);
-    void (*ov_model_free)(void *);
+    OPENVINO_MAP(DYNLIB_MEMBER)
 };
 
-static const struct dynlib_symbol symbols[] = {
-    DYNLIB_REQUIRED(struct functions, ov_get_openvino_version),
-    DYNLIB_REQUIRED(struct functions, ov_version_free),
-    DYNLIB_REQUIRED(struct functions, ov_get_error_info),
-    DYNLIB_REQUIRED(struct functions, ov_get_last_err_msg),
-    DYNLIB_REQUIRED(struct functions, ov_free),
-    DYNLIB_REQUIRED(struct functions, ov_core_create),
-    DYNLIB_REQUIRED(struct functions, ov_core_free),
-    DYNLIB_REQUIRED(struct functions, ov_core_read_model_from_memory_buffer),
-    DYNLIB_REQUIRED(struct functions, ov_core_compile_model),
-    DYNLIB_REQUIRED(struct functions, ov_compiled_model_get_property),
-    DYNLIB_REQUIRED(struct functions, ov_compiled_model_create_infer_request),
-    DYNLIB_REQUIRED(struct functions, ov_shape_create),
-    DYNLIB_REQUIRED(struct functions, ov_shape_free),
-    DYNLIB_REQUIRED(struct functions, ov_tensor_create_from_host_ptr),
-    DYNLIB_REQUIRED(struct functions, ov_infer_request_set_tensor),
-    DYNLIB_REQUIRED(struct functions, ov_infer_request_infer),
-    DYNLIB_REQUIRED(struct functions, ov_tensor_free),
-    DYNLIB_REQUIRED(struct functions, ov_infer_request_free),
-    DYNLIB_REQUIRED(struct functions, ov_compiled_model_free),
-    DYNLIB_REQUIRED(struct functions, ov_model_free),
-};
+#define DYNLIB_API struct functions
+static const struct dynlib_symbol symbols[] = {OPENVINO_MAP(DYNLIB_REQUIRED)};
 
 struct prepared {
     void *model, *compiled, *request;
@@ -104,8 +87,7 @@ static enum status check(const struct openvino *self, const char *call, int answ
 static enum status open_library(struct framework *framework, const char *const *sonames,
                                 struct error *err)
 {
-    const struct dynlib_spec spec = {"openvino", sonames, symbols,
-                                     sizeof(symbols) / sizeof(symbols[0])};
+    const struct dynlib_spec spec = DYNLIB_SPEC("openvino", sonames, symbols);
     struct openvino *self = self_of(framework);
     struct ov_version version = {0};
 

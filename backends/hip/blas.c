@@ -1,20 +1,7 @@
 /* blas - opening hipBLASLt and rocBLAS: those that belong to the HIP runtime that is mapped. */
 #include <stdio.h>
-#include <string.h>
 
 #include "backends/hip/internal.h"
-
-static const struct dynlib_symbol hipblaslt_symbols[] = {
-#define REQUIRED(name, parameters) DYNLIB_REQUIRED(struct hip_hipblaslt, name),
-    HIPBLASLT_REQUIRED_MAP(REQUIRED)
-#undef REQUIRED
-};
-
-static const struct dynlib_symbol rocblas_symbols[] = {
-#define REQUIRED(name, parameters) DYNLIB_REQUIRED(struct hip_rocblas, name),
-    ROCBLAS_REQUIRED_MAP(REQUIRED)
-#undef REQUIRED
-};
 
 /*
  * These libraries bring in the HIP runtime that they were built for; one of another major version
@@ -43,12 +30,10 @@ void hip_hipblaslt_open(struct hip_state *state)
 {
     const int major = hip_runtime_major(state->runtime_lib.path);
     struct hip_candidates candidates;
-    const struct dynlib_spec spec = {
-        .name = "hipblaslt",
-        .sonames = candidates.list,
-        .symbols = hipblaslt_symbols,
-        .symbol_count = sizeof(hipblaslt_symbols) / sizeof(hipblaslt_symbols[0]),
-    };
+#define DYNLIB_API struct hip_hipblaslt
+    static const struct dynlib_symbol symbols[] = {HIPBLASLT_REQUIRED_MAP(HIP_REQUIRED)};
+    const struct dynlib_spec spec = DYNLIB_SPEC("hipblaslt", candidates.list, symbols);
+#undef DYNLIB_API
 
     hip_runtime_candidates(state->runtime_lib.path,
                            major == 7                 ? hipblaslt_7
@@ -62,12 +47,10 @@ void hip_rocblas_open(struct hip_state *state)
 {
     const int major = hip_runtime_major(state->runtime_lib.path);
     struct hip_candidates candidates;
-    const struct dynlib_spec spec = {
-        .name = "rocblas",
-        .sonames = candidates.list,
-        .symbols = rocblas_symbols,
-        .symbol_count = sizeof(rocblas_symbols) / sizeof(rocblas_symbols[0]),
-    };
+#define DYNLIB_API struct hip_rocblas
+    static const struct dynlib_symbol symbols[] = {ROCBLAS_REQUIRED_MAP(HIP_REQUIRED)};
+    const struct dynlib_spec spec = DYNLIB_SPEC("rocblas", candidates.list, symbols);
+#undef DYNLIB_API
 
     hip_runtime_candidates(state->runtime_lib.path,
                            major == 7   ? rocblas_7

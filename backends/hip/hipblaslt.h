@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "backends/hip/runtime.h"
+
 struct hip_state;
 struct ihipStream_t;
 
@@ -114,9 +116,7 @@ struct hipblaslt_result {
        struct ihipStream_t *stream))
 
 struct hip_hipblaslt {
-#define HIPBLASLT_POINTER(name, parameters) unsigned(*name) parameters;
-    HIPBLASLT_REQUIRED_MAP(HIPBLASLT_POINTER)
-#undef HIPBLASLT_POINTER
+    HIPBLASLT_REQUIRED_MAP(HIP_MEMBER)
 };
 
 const char *hipblaslt_status_name(int status); /* "HIPBLAS_STATUS_NOT_SUPPORTED" */

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "backends/hip/runtime.h"
+
 struct hip_state;
 struct ihipStream_t;
 struct _rocblas_handle;
@@ -68,9 +70,7 @@ enum {
        unsigned compute_type, unsigned algo, int32_t solution, uint32_t flags))
 
 struct hip_rocblas {
-#define ROCBLAS_POINTER(name, parameters) unsigned(*name) parameters;
-    ROCBLAS_REQUIRED_MAP(ROCBLAS_POINTER)
-#undef ROCBLAS_POINTER
+    ROCBLAS_REQUIRED_MAP(HIP_MEMBER)
 };
 
 const char *rocblas_status_name(int status); /* "rocblas_status_not_implemented" */

@@ -2,18 +2,12 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "backends/hip/kfd.h"
-#include "backends/hip/runtime.h"
 
-static const struct dynlib_symbol symbols[] = {
-#define REQUIRED(name, parameters) DYNLIB_REQUIRED(struct rocm_smi, name),
-#define OPTIONAL(name, parameters) DYNLIB_OPTIONAL(struct rocm_smi, name),
-    ROCM_SMI_REQUIRED_MAP(REQUIRED) ROCM_SMI_OPTIONAL_MAP(OPTIONAL)
-#undef REQUIRED
-#undef OPTIONAL
-};
+#define DYNLIB_API struct rocm_smi
+static const struct dynlib_symbol symbols[] = {ROCM_SMI_REQUIRED_MAP(HIP_REQUIRED)
+                                                   ROCM_SMI_OPTIONAL_MAP(HIP_OPTIONAL)};
 
 /* Kept for the life of the process; telemetry has one thread. */
 static struct {
@@ -51,12 +45,7 @@ enum status rocm_smi_open(const struct rocm_smi **ret, struct error *err)
                                           HIP_ROCM_FOLDER "/librocm_smi64.so.5",
                                           HIP_ROCM_FOLDER "/librocm_smi64.so.1",
                                           NULL};
-    static const struct dynlib_spec spec = {
-        .name = "rocm_smi",
-        .sonames = sonames,
-        .symbols = symbols,
-        .symbol_count = sizeof(symbols) / sizeof(symbols[0]),
-    };
+    static const struct dynlib_spec spec = DYNLIB_SPEC("rocm_smi", sonames, symbols);
 
     if (!opened.asked) {
         opened.asked = true;

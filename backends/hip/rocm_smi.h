@@ -13,8 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "harness/core/dynlib.h"
-#include "harness/core/status.h"
+#include "backends/hip/runtime.h"
 
 #define ROCM_SMI_STATUS_MAP(X)                                                                     \
     X(SUCCESS, 0)                                                                                  \
@@ -98,10 +97,8 @@ struct rocm_smi_errors {
     X(rsmi_version_str_get, (unsigned component, char *text, uint32_t size))
 
 struct rocm_smi {
-#define ROCM_SMI_POINTER(name, parameters) unsigned(*name) parameters;
-    ROCM_SMI_REQUIRED_MAP(ROCM_SMI_POINTER)
-    ROCM_SMI_OPTIONAL_MAP(ROCM_SMI_POINTER)
-#undef ROCM_SMI_POINTER
+    ROCM_SMI_REQUIRED_MAP(HIP_MEMBER)
+    ROCM_SMI_OPTIONAL_MAP(HIP_MEMBER)
 };
 
 /* No status of the library: it has no such function. */

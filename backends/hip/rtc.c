@@ -1,15 +1,9 @@
 #include "backends/hip/rtc.h"
 
 #include <stdio.h>
-#include <string.h>
 
-#include "backends/hip/runtime.h"
-
-static const struct dynlib_symbol symbols[] = {
-#define REQUIRED(name, parameters) DYNLIB_REQUIRED(struct hip_rtc, name),
-    HIP_RTC_REQUIRED_MAP(REQUIRED)
-#undef REQUIRED
-};
+#define DYNLIB_API struct hip_rtc
+static const struct dynlib_symbol symbols[] = {HIP_RTC_REQUIRED_MAP(HIP_REQUIRED)};
 
 enum status hip_rtc_open(const char *runtime_path, struct dynlib *lib, struct hip_rtc *ret,
                          struct error *err)
@@ -20,16 +14,10 @@ enum status hip_rtc_open(const char *runtime_path, struct dynlib *lib, struct hi
     const char *const any[] = {"libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5", runtime_path,
                                NULL};
     struct hip_candidates candidates;
-    const struct dynlib_spec spec = {
-        .name = "hiprtc",
-        .sonames = candidates.list,
-        .symbols = symbols,
-        .symbol_count = sizeof(symbols) / sizeof(symbols[0]),
-    };
+    const struct dynlib_spec spec = DYNLIB_SPEC("hiprtc", candidates.list, symbols);
 
     snprintf(own, sizeof(own), "libhiprtc.so.%d", major);
     hip_runtime_candidates(runtime_path, major > 0 ? same_major : any, &candidates);
-    memset(ret, 0, sizeof(*ret));
     return dynlib_open(&spec, lib, ret, err);
 }
 

@@ -8,8 +8,7 @@
 
 #include <stddef.h>
 
-#include "harness/core/dynlib.h"
-#include "harness/core/status.h"
+#include "backends/hip/runtime.h"
 
 #define HIP_RTC_ERROR_MAP(X)                                                                       \
     X(SUCCESS, 0)                                                                                  \
@@ -43,9 +42,7 @@ struct _hiprtcProgram;
     X(hiprtcGetCode, (struct _hiprtcProgram * program, char *code))
 
 struct hip_rtc {
-#define HIP_RTC_POINTER(name, parameters) unsigned(*name) parameters;
-    HIP_RTC_REQUIRED_MAP(HIP_RTC_POINTER)
-#undef HIP_RTC_POINTER
+    HIP_RTC_REQUIRED_MAP(HIP_MEMBER)
 };
 
 /*

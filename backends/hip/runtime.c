@@ -4,14 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct dynlib_symbol symbols[] = {
-#define REQUIRED(name, parameters) DYNLIB_REQUIRED(struct hip_runtime, name),
-#define OPTIONAL(name, parameters) DYNLIB_OPTIONAL(struct hip_runtime, name),
-    HIP_RUNTIME_REQUIRED_MAP(REQUIRED) HIP_RUNTIME_OPTIONAL_MAP(OPTIONAL)
-#undef REQUIRED
-#undef OPTIONAL
-        DYNLIB_OPTIONAL(struct hip_runtime, assay_simulated),
-};
+#define DYNLIB_API struct hip_runtime
+static const struct dynlib_symbol symbols[] = {HIP_RUNTIME_REQUIRED_MAP(
+    HIP_REQUIRED) HIP_RUNTIME_OPTIONAL_MAP(HIP_OPTIONAL) DYNLIB_OPTIONAL(, assay_simulated)};
 
 enum status hip_runtime_open(struct dynlib *lib, struct hip_runtime *ret, struct error *err)
 {
@@ -22,14 +17,8 @@ enum status hip_runtime_open(struct dynlib *lib, struct hip_runtime *ret, struct
                                           HIP_ROCM_FOLDER "/libamdhip64.so.6",
                                           HIP_ROCM_FOLDER "/libamdhip64.so.5",
                                           NULL};
-    static const struct dynlib_spec spec = {
-        .name = "hip",
-        .sonames = sonames,
-        .symbols = symbols,
-        .symbol_count = sizeof(symbols) / sizeof(symbols[0]),
-    };
+    static const struct dynlib_spec spec = DYNLIB_SPEC("hip", sonames, symbols);
 
-    memset(ret, 0, sizeof(*ret));
     return dynlib_open(&spec, lib, ret, err);
 }
 

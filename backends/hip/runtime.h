@@ -107,6 +107,12 @@ struct ihipModule_t;
 struct ihipModuleSymbol_t;
 struct ihipEvent_t;
 
+/* Rows X(name, parameters) of functions of ROCm, which all return an unsigned code; see dynlib.h.
+ */
+#define HIP_MEMBER(name, parameters) DYNLIB_MEMBER(unsigned, name, parameters)
+#define HIP_REQUIRED(name, parameters) DYNLIB_REQUIRED(unsigned, name)
+#define HIP_OPTIONAL(name, parameters) DYNLIB_OPTIONAL(unsigned, name)
+
 /* The result is hipError_t, unsigned; hipDevice_t is int; hipDeviceptr_t is a void pointer. */
 #define HIP_RUNTIME_REQUIRED_MAP(X)                                                                \
     X(hipInit, (unsigned flags))                                                                   \
@@ -148,10 +154,8 @@ struct ihipEvent_t;
     X(hipDeviceGetUuid, (struct hip_uuid * uuid, int device))
 
 struct hip_runtime {
-#define HIP_RUNTIME_POINTER(name, parameters) unsigned(*name) parameters;
-    HIP_RUNTIME_REQUIRED_MAP(HIP_RUNTIME_POINTER)
-    HIP_RUNTIME_OPTIONAL_MAP(HIP_RUNTIME_POINTER)
-#undef HIP_RUNTIME_POINTER
+    HIP_RUNTIME_REQUIRED_MAP(HIP_MEMBER)
+    HIP_RUNTIME_OPTIONAL_MAP(HIP_MEMBER)
     /* Not of HIP: a simulated runtime (tests/support/gpu_shim) identifies itself by it. */
     const char *assay_simulated;
 };

@@ -1,26 +1,14 @@
 #include "backends/opencl/api.h"
 
-#include <string.h>
-
-static const struct dynlib_symbol symbols[] = {
-#define REQUIRED(result, name, parameters) DYNLIB_REQUIRED(struct opencl_api, name),
-#define OPTIONAL(result, name, parameters) DYNLIB_OPTIONAL(struct opencl_api, name),
-    OPENCL_REQUIRED_MAP(REQUIRED) OPENCL_OPTIONAL_MAP(OPTIONAL)
-#undef REQUIRED
-#undef OPTIONAL
-};
+#define DYNLIB_API struct opencl_api
+static const struct dynlib_symbol symbols[] = {OPENCL_REQUIRED_MAP(DYNLIB_REQUIRED)
+                                                   OPENCL_OPTIONAL_MAP(DYNLIB_OPTIONAL)};
 
 enum status opencl_api_open(struct dynlib *lib, struct opencl_api *ret, struct error *err)
 {
     static const char *const sonames[] = {"libOpenCL.so.1", NULL};
-    static const struct dynlib_spec spec = {
-        .name = "opencl",
-        .sonames = sonames,
-        .symbols = symbols,
-        .symbol_count = sizeof(symbols) / sizeof(symbols[0]),
-    };
+    static const struct dynlib_spec spec = DYNLIB_SPEC("opencl", sonames, symbols);
 
-    memset(ret, 0, sizeof(*ret));
     return dynlib_open(&spec, lib, ret, err);
 }
 

@@ -248,10 +248,8 @@ struct opencl_topology_amd {
        struct _cl_event *const *, struct _cl_event **))
 
 struct opencl_api {
-#define OPENCL_MEMBER(result, name, parameters) result(*name) parameters;
-    OPENCL_REQUIRED_MAP(OPENCL_MEMBER)
-    OPENCL_OPTIONAL_MAP(OPENCL_MEMBER)
-#undef OPENCL_MEMBER
+    OPENCL_REQUIRED_MAP(DYNLIB_MEMBER)
+    OPENCL_OPTIONAL_MAP(DYNLIB_MEMBER)
 };
 
 /* Opens libOpenCL.so.1 and fills `ret`; see dynlib_open. */

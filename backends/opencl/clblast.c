@@ -55,18 +55,10 @@ static char *version_of(const char *path)
 
 void opencl_clblast_open(const struct opencl_api *opencl, struct opencl_clblast *ret)
 {
-    static const struct dynlib_symbol symbols[] = {
-#define SYMBOL(result, name, parameters) DYNLIB_REQUIRED(struct clblast_api, name),
-        CLBLAST_FUNCTION_MAP(SYMBOL)
-#undef SYMBOL
-    };
+#define DYNLIB_API struct clblast_api
+    static const struct dynlib_symbol symbols[] = {CLBLAST_FUNCTION_MAP(DYNLIB_REQUIRED)};
     static const char *const sonames[] = {"libclblast.so.1", NULL};
-    static const struct dynlib_spec spec = {
-        .name = "clblast",
-        .sonames = sonames,
-        .symbols = symbols,
-        .symbol_count = sizeof(symbols) / sizeof(symbols[0]),
-    };
+    static const struct dynlib_spec spec = DYNLIB_SPEC("clblast", sonames, symbols);
     void *its_own;
 
     memset(ret, 0, sizeof(*ret));

@@ -65,9 +65,7 @@ enum clblast_constant { CLBLAST_CONSTANT_MAP(CLBLAST_ENUM) };
     X(int, CLBlastDGemmTempBufferSize, CLBLAST_GEMM_WORKSPACE)
 
 struct clblast_api {
-#define CLBLAST_MEMBER(result, name, parameters) result(*name) parameters;
-    CLBLAST_FUNCTION_MAP(CLBLAST_MEMBER)
-#undef CLBLAST_MEMBER
+    CLBLAST_FUNCTION_MAP(DYNLIB_MEMBER)
 };
 
 struct opencl_clblast {

@@ -198,6 +198,7 @@ enum status dynlib_open(const struct dynlib_spec *spec, struct dynlib *lib, void
     struct text tried = TEXT_INIT;
 
     *lib = (struct dynlib){0};
+    memset(ret_table, 0, spec->api_size);
     if (!addresses)
         return error_no_memory(err);
     for (; *candidates && status == STATUS_UNAVAILABLE; ++candidates)

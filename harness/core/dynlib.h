@@ -2,7 +2,19 @@
  * dynlib - vendor libraries, opened at run time.
  *
  * A library is described by its short name ("opencl"), its sonames newest first, and a table of
- * symbols. Opening fills a struct of function pointers, all or nothing for the required ones. The
+ * symbols. Opening fills a struct of function pointers, all or nothing for the required ones. Both
+ * are made of the rows X(result, name, parameters) of one map:
+ *
+ *     struct nvml_api {
+ *         NVML_REQUIRED_MAP(DYNLIB_MEMBER)
+ *         NVML_OPTIONAL_MAP(DYNLIB_MEMBER)
+ *     };
+ *     #define DYNLIB_API struct nvml_api
+ *     static const struct dynlib_symbol symbols[] = {
+ *         NVML_REQUIRED_MAP(DYNLIB_REQUIRED) NVML_OPTIONAL_MAP(DYNLIB_OPTIONAL)};
+ *     static const struct dynlib_spec spec = DYNLIB_SPEC("nvml", sonames, symbols);
+ *
+ * The
  * search order is: environment variable ASSAY_LIB_<NAME>, then each soname through the dynamic
  * loader. RTLD_NOW | RTLD_LOCAL; libraries are never closed, since vendor libraries do not survive
  * it.
@@ -21,21 +33,22 @@ struct dynlib_symbol {
     bool required; /* an optional one that is missing stays NULL */
 };
 
-#define DYNLIB_REQUIRED(type, name)                                                                \
-    {                                                                                              \
-#name, offsetof(type, name), true                                                          \
-    }
-#define DYNLIB_OPTIONAL(type, name)                                                                \
-    {                                                                                              \
-#name, offsetof(type, name), false                                                         \
-    }
+#define DYNLIB_MEMBER(result, name, parameters) result(*name) parameters;
+#define DYNLIB_REQUIRED(result, name, ...) {#name, offsetof(DYNLIB_API, name), true},
+#define DYNLIB_OPTIONAL(result, name, ...) {#name, offsetof(DYNLIB_API, name), false},
 
 struct dynlib_spec {
     const char *name;           /* "opencl" */
     const char *const *sonames; /* newest first, NULL-terminated */
     const struct dynlib_symbol *symbols;
     size_t symbol_count;
+    size_t api_size; /* of the caller's struct */
 };
+
+#define DYNLIB_SPEC(library, newest_first, table)                                                  \
+    {                                                                                              \
+        library, newest_first, table, sizeof(table) / sizeof((table)[0]), sizeof(DYNLIB_API)       \
+    }
 
 /* The result of opening; `path` is the file that the loader really mapped. */
 struct dynlib {
@@ -45,9 +58,10 @@ struct dynlib {
 };
 
 /*
- * Opens the library and fills `ret_table` (a zeroed struct of function pointers, laid out as
- * spec->symbols says). UNAVAILABLE: no candidate loads (message lists each with its reason), or a
- * required symbol is missing (message names it and the file). `lib->tried` is filled either way.
+ * Opens the library and fills `ret_table` (a struct of function pointers, laid out as spec->symbols
+ * says), of which the rest becomes zeros. UNAVAILABLE: no candidate loads (message lists each with
+ * its reason), or a required symbol is missing (message names it and the file). `lib->tried` is
+ * filled either way.
  */
 enum status dynlib_open(const struct dynlib_spec *spec, struct dynlib *lib, void *ret_table,
                         struct error *err);

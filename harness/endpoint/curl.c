@@ -14,11 +14,11 @@ static struct error failure = ERROR_INIT;
 static void open_once(void)
 {
     static const char *const sonames[] = {"libcurl.so.4", NULL};
-#define CURL_SYMBOL(name) DYNLIB_REQUIRED(struct curl_functions, name),
+#define DYNLIB_API struct curl_functions
+#define CURL_SYMBOL(name) DYNLIB_REQUIRED(, name)
     static const struct dynlib_symbol symbols[] = {CURL_MAP(CURL_SYMBOL)};
 #undef CURL_SYMBOL
-    static const struct dynlib_spec spec = {"curl", sonames, symbols,
-                                            sizeof(symbols) / sizeof(symbols[0])};
+    static const struct dynlib_spec spec = DYNLIB_SPEC("curl", sonames, symbols);
     struct dynlib library = {0};
 
     if (dynlib_open(&spec, &library, &curl, &failure) == STATUS_OK &&

@@ -14,14 +14,14 @@ struct table {
 };
 
 static const struct dynlib_symbol symbols[] = {
-    DYNLIB_REQUIRED(struct table, fixture_answer),
-    DYNLIB_REQUIRED(struct table, fixture_required),
-    DYNLIB_OPTIONAL(struct table, fixture_absent),
-};
+#define DYNLIB_API struct table
+    DYNLIB_REQUIRED(int, fixture_answer) DYNLIB_REQUIRED(int, fixture_required)
+        DYNLIB_OPTIONAL(int, fixture_absent)};
 
 static struct dynlib_spec spec(const char *name, const char *const *sonames)
 {
-    return (struct dynlib_spec){name, sonames, symbols, sizeof(symbols) / sizeof(*symbols)};
+    return (struct dynlib_spec){name, sonames, symbols, sizeof(symbols) / sizeof(*symbols),
+                                sizeof(DYNLIB_API)};
 }
 
 static void expect_open(const char *name, const char *const *sonames, const char *tried_start)
