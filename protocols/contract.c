@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/core/canonical.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/declaration.h"
 #include "harness/core/member.h"
 #include "protocols/condition.h"
@@ -235,31 +236,27 @@ static enum status check_twice(const json_t *items, size_t index, struct error *
 
 enum status contract_load(const char *path, struct contract *ret, struct error *err)
 {
-    struct contract contract = {.json = NULL};
+    CLEANUP(contract_finish) struct contract contract = {.json = NULL};
     struct contract_item item;
     const json_t *items;
-    enum status status;
 
     contract.declaration = calloc(1, sizeof(*contract.declaration));
     if (!contract.declaration)
         return error_no_memory(err);
-    status = declaration_load(path, &schema, contract.declaration, err);
-    if (status == STATUS_OK)
-        status = declaration_to_json(contract.declaration, &contract.json, err);
+    TRY(declaration_load(path, &schema, contract.declaration, err));
+    TRY(declaration_to_json(contract.declaration, &contract.json, err));
     items = json_object_get(contract.json, "items");
-    for (size_t i = 0; i < json_array_size(items) && status == STATUS_OK; i++) {
-        status = contract_item_read(contract.json, i, NULL, &item, err);
+    for (size_t i = 0; i < json_array_size(items); i++) {
+        enum status status = contract_item_read(contract.json, i, NULL, &item, err);
+
         if (status == STATUS_OK)
             status = check_twice(items, i, err);
         contract_locate(&contract, err);
+        TRY(status);
     }
-    if (status == STATUS_OK)
-        status = canonical_digest(contract.json, &contract.digest, err);
-    if (status != STATUS_OK) {
-        contract_finish(&contract);
-        return status;
-    }
+    TRY(canonical_digest(contract.json, &contract.digest, err));
     *ret = contract;
+    contract = (struct contract){.json = NULL};
     return STATUS_OK;
 }
 

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "harness/core/cleanup.h"
 #include "protocols/stats/order.h"
 
 /* What is seen in the values need not be seen as clearly in their ranks. */
@@ -48,23 +49,23 @@ static enum status describe(const double *values, size_t count, double caution, 
                             struct error *err)
 {
     struct trend by_rank = {0};
-    double *scores = calloc(count + 1, sizeof(*scores));
-    enum status status = scores ? trend_describe(values, count, 0, caution, TREND_STEPS, ret, err)
-                                : error_no_memory(err);
+    AUTO_FREE double *scores = calloc(count + 1, sizeof(*scores));
+    enum status status;
 
-    if (status == STATUS_OK && ret->kind != TREND_CONSTANT &&
-        !has_levels_apart(ret, values, count)) {
-        order_normal_scores(values, count, scores);
-        status =
-            trend_describe(scores, count, 0, caution * CAUTION_BY_RANK, TREND_STEPS, &by_rank, err);
-        if (status != STATUS_OK || by_rank.kind == TREND_CONSTANT)
-            trend_finish(ret);
-        if (status == STATUS_OK && by_rank.kind == TREND_CONSTANT)
-            *ret = by_rank;
-        else
-            trend_finish(&by_rank);
-    }
-    free(scores);
+    if (!scores)
+        return error_no_memory(err);
+    TRY(trend_describe(values, count, 0, caution, TREND_STEPS, ret, err));
+    if (ret->kind == TREND_CONSTANT || has_levels_apart(ret, values, count))
+        return STATUS_OK;
+    order_normal_scores(values, count, scores);
+    status =
+        trend_describe(scores, count, 0, caution * CAUTION_BY_RANK, TREND_STEPS, &by_rank, err);
+    if (status != STATUS_OK || by_rank.kind == TREND_CONSTANT)
+        trend_finish(ret);
+    if (status == STATUS_OK && by_rank.kind == TREND_CONSTANT)
+        *ret = by_rank;
+    else
+        trend_finish(&by_rank);
     return status;
 }
 

@@ -217,26 +217,22 @@ static enum status write_cells(struct store *store, const struct view *view,
                                struct error *err)
 {
     size_t trials = 1, marks;
-    enum status status = STATUS_OK;
 
     for (size_t i = 0; i < view->cell_count; ++i)
         trials += view->cells[i].trial_count;
     marks = MARKS_TOTAL / trials;
     marks = marks < MARKS_MIN ? MARKS_MIN : marks > MARKS_MAX ? MARKS_MAX : marks;
-    for (size_t i = 0; i < view->cell_count && status == STATUS_OK; ++i) {
+    for (size_t i = 0; i < view->cell_count; ++i) {
         CLEANUP(view_cell_finish) struct view_cell cell = {0};
 
-        status = view_cell_load(store, view->cells[i].id, VIEW_FULL, &cell, err);
-        if (status != STATUS_OK)
-            break;
+        TRY(view_cell_load(store, view->cells[i].id, VIEW_FULL, &cell, err));
         cell.run = view->cells[i].run;
         cell.database = view->cells[i].database;
-        status = html_cell(doc, store, &cell, &view->campaigns[view->cells[i].campaign], appendix,
-                           marks, err);
-        if (status == STATUS_OK)
-            status = flush(doc->out, out, err);
+        TRY(html_cell(doc, store, &cell, &view->campaigns[view->cells[i].campaign], appendix, marks,
+                      err));
+        TRY(flush(doc->out, out, err));
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* Results of decisions, comparisons, contracts and costs; nothing where nothing was compared. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "reports/view_json.h"
 #include "reports/load_timeline.h"
@@ -308,27 +309,25 @@ static enum status attach_campaign(struct store *store, struct view *view, struc
 enum status view_load(struct store *store, const int64_t *cells, size_t count,
                       enum view_depth depth, struct view *ret, struct error *err)
 {
+    CLEANUP(view_finish)
     struct view view = {.cells = calloc(count + 1, sizeof(*view.cells)),
                         .campaigns = calloc(count + 1, sizeof(*view.campaigns))};
-    enum status status = view.cells && view.campaigns ? STATUS_OK : error_no_memory(err);
 
-    for (size_t i = 0; i < count && status == STATUS_OK; ++i) {
-        status = view_cell_load(store, cells[i], depth, &view.cells[i], err);
-        if (status != STATUS_OK)
-            break;
+    if (!view.cells || !view.campaigns)
+        return error_no_memory(err);
+    for (size_t i = 0; i < count; ++i) {
+        struct view_cell *cell = &view.cells[i];
+
+        TRY(view_cell_load(store, cells[i], depth, cell, err));
         ++view.cell_count;
-        status = ledger_amendments(store, cells[i], &view.cells[i].amendments, err);
-        if (status == STATUS_OK)
-            status = attach_campaign(store, &view, &view.cells[i], err);
-        if (status == STATUS_OK)
-            view.cells[i].run = view.campaigns[view.cells[i].campaign].run;
-        view.cells[i].database = store_path_word(store);
+        TRY(ledger_amendments(store, cells[i], &cell->amendments, err));
+        TRY(attach_campaign(store, &view, cell, err));
+        cell->run = view.campaigns[cell->campaign].run;
+        cell->database = store_path_word(store);
     }
-    if (status == STATUS_OK)
-        *ret = view;
-    else
-        view_finish(&view);
-    return status;
+    *ret = view;
+    view = (struct view){0};
+    return STATUS_OK;
 }
 
 void view_finish(struct view *view)

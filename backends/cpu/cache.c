@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/file.h"
 #include "harness/core/text.h"
 
@@ -119,38 +120,27 @@ enum status cpu_cache_find(const struct cpu_cache *cache, const struct digest *k
 enum status cpu_cache_store(const struct cpu_cache *cache, const struct digest *key,
                             const char *path, const char *log, char **ret_object, struct error *err)
 {
-    char *note = NULL, *object = NULL, *bytes = NULL, hex[DIGEST_HEX_SIZE];
-    struct text content;
+    AUTO_FREE char *note = path_of(cache, key, ".txt"), *object = path_of(cache, key, ".so");
+    AUTO_FREE char *bytes = NULL;
+    CLEANUP(text_finish) struct text content = TEXT_INIT;
+    char hex[DIGEST_HEX_SIZE];
     struct digest digest;
     size_t length = 0;
-    enum status status;
 
     if (cache->folder == NULL)
         return error_set(err, STATUS_UNAVAILABLE, "%s", cache->reason);
-    text_init(&content);
-    note = path_of(cache, key, ".txt");
-    object = path_of(cache, key, ".so");
-    status = note != NULL && object != NULL ? STATUS_OK : error_no_memory(err);
-    if (status == STATUS_OK)
-        status = file_read(path, OBJECT_MAX, &bytes, &length, err);
+    if (note == NULL || object == NULL)
+        return error_no_memory(err);
+    TRY(file_read(path, OBJECT_MAX, &bytes, &length, err));
     /* The object first: a note without its object, or with an older one, is detected. */
-    if (status == STATUS_OK)
-        status = file_write_atomic(object, bytes, length, 0700, err);
-    if (status == STATUS_OK) {
-        digest = digest_bytes(bytes, length);
-        text_append_format(&content, MAGIC "%s\n%s", digest_hex(&digest, hex), log);
-        status = text_ok(&content)
-                     ? file_write_atomic(note, content.data, content.length, 0600, err)
-                     : error_no_memory(err);
-    }
-    text_finish(&content);
-    free(bytes);
-    free(note);
-    if (status != STATUS_OK) {
-        free(object);
-        return status;
-    }
+    TRY(file_write_atomic(object, bytes, length, 0700, err));
+    digest = digest_bytes(bytes, length);
+    text_append_format(&content, MAGIC "%s\n%s", digest_hex(&digest, hex), log);
+    if (!text_ok(&content))
+        return error_no_memory(err);
+    TRY(file_write_atomic(note, content.data, content.length, 0600, err));
     *ret_object = object;
+    object = NULL;
     return STATUS_OK;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 #include "harness/core/elf.h"
 #include "harness/core/file.h"
@@ -257,7 +258,7 @@ static enum status run(const struct cpu_compiler *compiler, const char *const *w
                        const char *folder, char **ret_log, struct error *err)
 {
     const char *argv[1 + OPTION_COUNT + WORDS_MAX + 1] = {compiler->command};
-    char *log_path = text_format("%s/log", folder);
+    AUTO_FREE char *log_path = text_format("%s/log", folder);
     struct process_fd fds[2] = {{.child_fd = STDOUT_FILENO}, {.child_fd = STDERR_FILENO}};
     const struct process_options process_options = {
         .argv = (char *const *)argv, .settings = process_plain, .fds = fds, .fd_count = 2};
@@ -265,33 +266,27 @@ static enum status run(const struct cpu_compiler *compiler, const char *const *w
     struct process process = {0};
     struct process_exit exit = {0};
     char human[TEXT_HUMAN_SIZE], by[PROCESS_SIGNAL_SIZE], *log;
-    enum status status = STATUS_OK;
-    int fd = -1;
+    enum status status;
+    int fd;
 
-    if (log_path == NULL) {
-        status = error_no_memory(err);
-        goto done;
-    }
+    if (log_path == NULL)
+        return error_no_memory(err);
     fd = open(log_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (fd < 0) {
-        status = error_set_errno(err, errno, "%s", log_path);
-        goto done;
-    }
+    if (fd < 0)
+        return error_set_errno(err, errno, "%s", log_path);
     fds[0].parent_fd = fds[1].parent_fd = fd;
     for (size_t i = 0; i < OPTION_COUNT; i++)
         argv[1 + i] = option_at(i, is_clang(compiler));
     for (size_t i = 0; i < WORDS_MAX && words[i] != NULL; i++)
         argv[1 + OPTION_COUNT + i] = words[i];
     status = process_spawn(&process_options, &process, err);
-    if (status != STATUS_OK)
-        goto done;
+    close(fd);
+    TRY(status);
     status = process_wait(&process, clock_monotonic_ns() + timeout_ns, &exit, NULL);
     process_stop(&process, GRACE_NS, NULL);
     log = read_log(log_path);
-    if (log == NULL) {
-        status = error_no_memory(err);
-        goto done;
-    }
+    if (log == NULL)
+        return error_no_memory(err);
     free(*ret_log);
     *ret_log = log;
     if (status == STATUS_TIMEOUT)
@@ -308,10 +303,6 @@ static enum status run(const struct cpu_compiler *compiler, const char *const *w
     else if (exit.code != 0)
         status = error_set(err, STATUS_COMPILE, "%s",
                            log[0] != '\0' ? log : "(the compiler gives no message)");
-done:
-    if (fd >= 0)
-        close(fd);
-    free(log_path);
     return status;
 }
 
@@ -339,42 +330,29 @@ enum status cpu_compiler_preprocess(const struct cpu_compiler *compiler, const c
                                     const char *text, size_t length, char **ret, char **ret_log,
                                     struct error *err)
 {
-    char *input = text_format("%s/kernel.c", folder), *output = text_format("%s/kernel.i", folder);
+    AUTO_FREE char *input = text_format("%s/kernel.c", folder);
+    AUTO_FREE char *output = text_format("%s/kernel.i", folder);
     const char *const words[] = {"-E", "-o", output, input, NULL};
-    enum status status = STATUS_NO_MEMORY;
 
     if (input == NULL || output == NULL)
-        error_set(err, status, "out of memory");
-    else
-        status = write_text(input, text, length, err);
-    if (status == STATUS_OK)
-        status = run(compiler, words, folder, ret_log, err);
-    if (status == STATUS_OK)
-        status = wrote(compiler, output, err);
-    if (status == STATUS_OK)
-        status = file_read(output, TEXT_MAX, ret, NULL, err);
-    free(input);
-    free(output);
-    return status;
+        return error_no_memory(err);
+    TRY(write_text(input, text, length, err));
+    TRY(run(compiler, words, folder, ret_log, err));
+    TRY(wrote(compiler, output, err));
+    return file_read(output, TEXT_MAX, ret, NULL, err);
 }
 
 enum status cpu_compiler_compile(const struct cpu_compiler *compiler, const char *folder,
                                  const char *text, size_t length, const char *object,
                                  char **ret_log, struct error *err)
 {
-    char *input = text_format("%s/kernel.i", folder);
+    AUTO_FREE char *input = text_format("%s/kernel.i", folder);
     const char *const words[] = {"-shared", "-nostdlib", "-s",  "-Wl,--build-id=sha1",
                                  "-o",      object,      input, NULL};
-    enum status status = STATUS_NO_MEMORY;
 
     if (input == NULL)
-        error_set(err, status, "out of memory");
-    else
-        status = write_text(input, text, length, err);
-    if (status == STATUS_OK)
-        status = run(compiler, words, folder, ret_log, err);
-    if (status == STATUS_OK)
-        status = wrote(compiler, object, err);
-    free(input);
-    return status;
+        return error_no_memory(err);
+    TRY(write_text(input, text, length, err));
+    TRY(run(compiler, words, folder, ret_log, err));
+    return wrote(compiler, object, err);
 }

@@ -239,30 +239,26 @@ static enum status make_variant(const struct onednn *dnnl, const struct gemm_sha
                                   shape->m == 1, &desc, err);
     dnnl->api.dnnl_primitive_attr_destroy(attributes);
     TRY(status);
+    variant->desc = desc; /* to be destroyed with the variant where something fails from here on */
     if (layouts->any)
         b = dnnl->api.dnnl_primitive_desc_query_md(desc, ASSAY_DNNL_query_weights_md, 0);
     if (b == NULL)
-        status = error_set(err, STATUS_DEVICE, "oneDNN %s names no layout for B", dnnl->version);
+        return error_set(err, STATUS_DEVICE, "oneDNN %s names no layout for B", dnnl->version);
     onednn_algorithm(dnnl, desc, variant->algorithm, sizeof(variant->algorithm));
-    if (status == STATUS_OK)
-        status = cpu_dnnl_primitive(dnnl, desc, &variant->primitive, err);
-    if (status == STATUS_OK)
-        status = add_memory(dnnl, variant, ASSAY_DNNL_ARG_SRC, layouts->a, NULL, &variant->a, err);
-    if (status == STATUS_OK)
-        status = add_memory(dnnl, variant, ASSAY_DNNL_ARG_WEIGHTS, b, NULL, &variant->b, err);
-    if (status == STATUS_OK)
-        status = add_memory(dnnl, variant, ASSAY_DNNL_ARG_DST, layouts->c, NULL, &variant->c, err);
-    if (status == STATUS_OK && shape->bias)
-        status = add_memory(dnnl, variant, bias_arg, layouts->bias, NULL, &variant->bias, err);
-    if (status == STATUS_OK && shape->add && apart)
-        status = add_memory(dnnl, variant, d_arg, layouts->c, NULL, &variant->d, err);
-    if (status == STATUS_OK)
-        status = add_scratchpad(dnnl, variant, desc, err);
-    if (status == STATUS_OK && layouts->any && !dnnl->api.dnnl_memory_desc_equal(b, layouts->b))
-        variant->desc = desc;
-    else
+    TRY(cpu_dnnl_primitive(dnnl, desc, &variant->primitive, err));
+    TRY(add_memory(dnnl, variant, ASSAY_DNNL_ARG_SRC, layouts->a, NULL, &variant->a, err));
+    TRY(add_memory(dnnl, variant, ASSAY_DNNL_ARG_WEIGHTS, b, NULL, &variant->b, err));
+    TRY(add_memory(dnnl, variant, ASSAY_DNNL_ARG_DST, layouts->c, NULL, &variant->c, err));
+    if (shape->bias)
+        TRY(add_memory(dnnl, variant, bias_arg, layouts->bias, NULL, &variant->bias, err));
+    if (shape->add && apart)
+        TRY(add_memory(dnnl, variant, d_arg, layouts->c, NULL, &variant->d, err));
+    TRY(add_scratchpad(dnnl, variant, desc, err));
+    if (!layouts->any || dnnl->api.dnnl_memory_desc_equal(b, layouts->b)) {
         dnnl->api.dnnl_primitive_desc_destroy(desc);
-    return status;
+        variant->desc = NULL;
+    }
+    return STATUS_OK;
 }
 
 static void variant_finish(struct cpu_device *device, struct variant *variant)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backends/compile.h"
+#include "harness/core/cleanup.h"
 
 static const char head[] = "assay_kernel";
 
@@ -209,25 +210,19 @@ static enum status expand_head(const char **at, struct text *body, struct text *
 enum status cpu_source_expand(const char *preprocessed, struct text *ret, struct error *err)
 {
     const char *at = preprocessed, *found;
-    enum status status = STATUS_OK;
-    struct text body, runners;
+    CLEANUP(text_finish) struct text body = TEXT_INIT, runners = TEXT_INIT;
 
-    text_init(&body);
-    text_init(&runners);
     text_append(&runners, "\n# 1 \"assay-runners\"\n");
-    while (status == STATUS_OK && (found = find_head(at)) != NULL) {
+    while ((found = find_head(at)) != NULL) {
         text_append_bytes(&body, at, (size_t)(found - at));
         at = found;
-        status = expand_head(&at, &body, &runners, err);
+        TRY(expand_head(&at, &body, &runners, err));
     }
     text_append(&body, at);
     text_append_bytes(&body, runners.data, runners.length);
-    if (status == STATUS_OK && (!text_ok(&body) || !text_ok(&runners)))
-        status = error_no_memory(err);
-    text_finish(&runners);
-    if (status != STATUS_OK)
-        text_finish(&body);
-    else
-        *ret = body;
-    return status;
+    if (!text_ok(&body) || !text_ok(&runners))
+        return error_no_memory(err);
+    *ret = body;
+    text_init(&body);
+    return STATUS_OK;
 }

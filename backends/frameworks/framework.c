@@ -90,28 +90,25 @@ enum status framework_prepare(struct framework *framework, const struct framewor
 {
     const struct framework_info *info = &framework->info;
     struct framework_memory memory;
-    enum status status = STATUS_OK;
 
     if (framework->model_count == FRAMEWORK_MODELS_MAX)
         return error_set(err, STATUS_INTERNAL, "more than %d models", FRAMEWORK_MODELS_MAX);
     if (model->input_count > FRAMEWORK_ARRAYS_MAX || model->output_count > FRAMEWORK_ARRAYS_MAX)
         return error_set(err, STATUS_INVALID, "a model has at most %d inputs and as many outputs",
                          FRAMEWORK_ARRAYS_MAX);
-    for (size_t i = 0; i < model->input_count && status == STATUS_OK; i++)
-        status = find_memory(&model->inputs[i], &memory.inputs[i], err);
-    for (size_t i = 0; i < model->output_count && status == STATUS_OK; i++)
-        status = find_memory(&model->outputs[i], &memory.outputs[i], err);
-    if (status == STATUS_OK)
-        status = framework->ops->prepare(framework, model, &memory, err);
-    if (status == STATUS_OK && !model->own_precision && info->precision[0] &&
+    for (size_t i = 0; i < model->input_count; i++)
+        TRY(find_memory(&model->inputs[i], &memory.inputs[i], err));
+    for (size_t i = 0; i < model->output_count; i++)
+        TRY(find_memory(&model->outputs[i], &memory.outputs[i], err));
+    TRY(framework->ops->prepare(framework, model, &memory, err));
+    if (!model->own_precision && info->precision[0] &&
         strcmp(info->precision, element_name(model->precision)) != 0)
-        status =
-            error_set(err, STATUS_UNSUPPORTED,
-                      "%s %s was told to compute in %s and reports %s: it has that on other "
-                      "processors",
-                      info->name, info->version, element_name(model->precision), info->precision);
-    framework->model_count += status == STATUS_OK;
-    return status;
+        return error_set(
+            err, STATUS_UNSUPPORTED,
+            "%s %s was told to compute in %s and reports %s: it has that on other processors",
+            info->name, info->version, element_name(model->precision), info->precision);
+    framework->model_count++;
+    return STATUS_OK;
 }
 
 uint32_t framework_threads(const struct device *device)

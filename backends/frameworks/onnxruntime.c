@@ -98,31 +98,20 @@ static enum status bind(const struct onnxruntime *self, const struct framework_a
 static enum status begin(struct onnxruntime *self, int threads, struct error *err)
 {
     const struct ort_api *api = self->api;
-    enum status status =
-        check(self, "CreateThreadingOptions", api->create_threads(&self->threads), err);
 
-    if (status == STATUS_OK)
-        status = check(self, "SetGlobalIntraOpNumThreads",
-                       api->set_threads_within(self->threads, threads), err);
-    if (status == STATUS_OK)
-        status = check(self, "SetGlobalInterOpNumThreads",
-                       api->set_threads_between(self->threads, 1), err);
-    if (status == STATUS_OK)
-        status = check(self, "CreateEnvWithGlobalThreadPools",
-                       api->create_env(ORT_LOG_WARNING, "assay", self->threads, &self->env), err);
-    if (status == STATUS_OK)
-        status = check(self, "CreateSessionOptions", api->create_options(&self->options), err);
-    if (status == STATUS_OK)
-        status = check(self, "DisablePerSessionThreads", api->share_threads(self->options), err);
-    if (status == STATUS_OK)
-        status = check(self, "SetSessionGraphOptimizationLevel",
-                       api->set_optimisation(self->options, ORT_OPTIMISE_ALL), err);
-    if (status == STATUS_OK)
-        status =
-            check(self, "CreateCpuMemoryInfo",
-                  api->create_memory(ORT_ARENA_ALLOCATOR, ORT_MEMORY_DEFAULT, &self->memory), err);
     self->base.info.threads = (uint32_t)threads;
-    return status;
+    TRY(check(self, "CreateThreadingOptions", api->create_threads(&self->threads), err));
+    TRY(check(self, "SetGlobalIntraOpNumThreads", api->set_threads_within(self->threads, threads),
+              err));
+    TRY(check(self, "SetGlobalInterOpNumThreads", api->set_threads_between(self->threads, 1), err));
+    TRY(check(self, "CreateEnvWithGlobalThreadPools",
+              api->create_env(ORT_LOG_WARNING, "assay", self->threads, &self->env), err));
+    TRY(check(self, "CreateSessionOptions", api->create_options(&self->options), err));
+    TRY(check(self, "DisablePerSessionThreads", api->share_threads(self->options), err));
+    TRY(check(self, "SetSessionGraphOptimizationLevel",
+              api->set_optimisation(self->options, ORT_OPTIMISE_ALL), err));
+    return check(self, "CreateCpuMemoryInfo",
+                 api->create_memory(ORT_ARENA_ALLOCATOR, ORT_MEMORY_DEFAULT, &self->memory), err);
 }
 
 static enum status prepare(struct framework *framework, const struct framework_model *model,

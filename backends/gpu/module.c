@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backends/compile.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 
 #define NAMES_MAX 256
@@ -69,33 +70,28 @@ static enum status list_names(struct gpu_device *device, struct gpu_module *modu
 static enum status compile(struct gpu_device *device, struct gpu_module *module,
                            const struct module_source *source, struct error *err)
 {
-    struct gpu_binary binary = {0};
-    char *program = gpu_program(source);
-    enum status status = program != NULL ? STATUS_OK : error_no_memory(err);
+    CLEANUP(gpu_binary_finish) struct gpu_binary binary = {0};
+    AUTO_FREE char *program = gpu_program(source);
     const int64_t begin_ns = clock_monotonic_ns();
+    enum status status;
 
-    if (status == STATUS_OK)
-        status = device->driver->compile(device, source, program, &binary, err);
+    if (program == NULL)
+        return error_no_memory(err);
+    status = device->driver->compile(device, source, program, &binary, err);
     module->compile_ns = clock_monotonic_ns() - begin_ns;
-    if (status == STATUS_OK) {
-        module->binary = digest_bytes(binary.bytes, binary.size);
-        module->binary_bytes = binary.size;
-        module->log = gpu_log_rewrite(binary.log);
-        module->options = compile_options(binary.options != NULL ? binary.options : "", source);
-        module->compiler = binary.compiler;
-        binary.compiler = NULL;
-        if (module->log == NULL || module->options == NULL || module->compiler == NULL)
-            status = error_no_memory(err);
-    }
-    if (status == STATUS_OK)
-        status = list_names(device, module, &binary, err);
-    if (status == STATUS_OK) {
-        status = device->driver->module_load(device, &binary, &module->handle, err);
-        if (status != STATUS_OK && err != NULL)
-            error_prefix(err, "%s", source->file);
-    }
-    gpu_binary_finish(&binary);
-    free(program);
+    TRY(status);
+    module->binary = digest_bytes(binary.bytes, binary.size);
+    module->binary_bytes = binary.size;
+    module->log = gpu_log_rewrite(binary.log);
+    module->options = compile_options(binary.options != NULL ? binary.options : "", source);
+    module->compiler = binary.compiler;
+    binary.compiler = NULL;
+    if (module->log == NULL || module->options == NULL || module->compiler == NULL)
+        return error_no_memory(err);
+    TRY(list_names(device, module, &binary, err));
+    status = device->driver->module_load(device, &binary, &module->handle, err);
+    if (status != STATUS_OK && err != NULL)
+        error_prefix(err, "%s", source->file);
     return status;
 }
 

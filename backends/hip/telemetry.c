@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "backends/hip/internal.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/text.h"
 
 static struct hip_telemetry *self_of(struct telemetry *telemetry)
@@ -121,14 +122,11 @@ static enum status edges(struct telemetry *base, struct reading_list *ret, struc
 /* A line for each thing that is asked: its call, and the value or why there is none. */
 static enum status dump(struct telemetry *base, char **ret, struct error *err)
 {
-    struct reading_list list;
-    struct text text;
-    char *stolen;
-    enum status status;
+    CLEANUP(reading_list_finish) struct reading_list list = {0};
+    CLEANUP(text_finish) struct text text = TEXT_INIT;
 
     reading_list_init(&list);
-    status = edges(base, &list, err);
-    text_init(&text);
+    TRY(edges(base, &list, err));
     for (size_t i = 0; i < HIP_TELEMETRY_SOURCES; i++) {
         int64_t value = 0;
         const unsigned code = hip_telemetry_sources[i].read(self_of(base), &value);
@@ -152,16 +150,8 @@ static enum status dump(struct telemetry *base, char **ret, struct error *err)
         else
             text_append_format(&text, "%" PRId64 " (%s)\n", reading->integer, reading->name);
     }
-    reading_list_finish(&list);
-    stolen = text_steal(&text);
-    if (status == STATUS_OK && stolen == NULL)
-        status = error_no_memory(err);
-    if (status != STATUS_OK) {
-        free(stolen);
-        return status;
-    }
-    *ret = stolen;
-    return STATUS_OK;
+    *ret = text_steal(&text);
+    return *ret != NULL ? STATUS_OK : error_no_memory(err);
 }
 
 static void close_telemetry(struct telemetry *base)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/text.h"
 
 static const char *const fault_names[] = {
@@ -141,32 +142,23 @@ enum status null_plan_parse(const char *string, struct null_plan *ret, struct er
 {
     struct null_plan plan = {
         .launch_ns = 100000, .warmup_launches = 10, .step = 0.1, .clock_khz = 1500000};
-    enum status status = STATUS_OK;
-    char *copy, *item, *rest;
+    AUTO_FREE char *copy = strdup(string != NULL ? string : "");
 
-    copy = strdup(string != NULL ? string : "");
     if (copy == NULL)
         return error_no_memory(err);
-    for (rest = copy; status == STATUS_OK && rest != NULL && copy[0] != '\0';) {
-        char *value;
+    for (char *rest = copy; rest != NULL && copy[0] != '\0';) {
+        char *item = strsep(&rest, ","), *value = strchr(item, '=');
 
-        item = strsep(&rest, ",");
-        value = strchr(item, '=');
-        if (value == NULL) {
-            status =
-                error_set(err, STATUS_INVALID,
-                          "ASSAY_NULL: \"%s\" is not key=value; several are written with commas "
-                          "between",
-                          item);
-            break;
-        }
+        if (value == NULL)
+            return error_set(err, STATUS_INVALID,
+                             "ASSAY_NULL: \"%s\" is not key=value; several are written with "
+                             "commas between",
+                             item);
         *value++ = '\0';
-        status = parse_item(item, value, &plan, err);
+        TRY(parse_item(item, value, &plan, err));
     }
-    free(copy);
-    if (status == STATUS_OK)
-        *ret = plan;
-    return status;
+    *ret = plan;
+    return STATUS_OK;
 }
 
 void null_progress_init(struct null_progress *progress, const struct null_plan *plan)

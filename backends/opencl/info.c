@@ -1,5 +1,6 @@
 #include "backends/opencl/internal.h"
 #include "backends/opencl/words.h"
+#include "harness/core/cleanup.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -190,80 +191,73 @@ static enum status answer(const struct opencl_object *object, const struct quest
     const char *const cache_types[] = {"none", "read_only", "read_write"};
     const char *const local_types[] = {"none", "dedicated", "global"};
     unsigned char uuid[OPENCL_UUID_SIZE];
-    enum status status = STATUS_OK;
     uint32_t u32 = 0, dots[OPENCL_DOT_KINDS] = {0};
     uint64_t u64 = 0;
     size_t size = 0;
-    struct text text;
-    char *string = NULL;
+    CLEANUP(text_finish) struct text text = TEXT_INIT;
+    AUTO_FREE char *string = NULL;
 
-    text_init(&text);
     switch (question->kind) {
     case TEXT:
-        status = opencl_query_text(object, question->parameter, &string, err);
-        text_append(&text, string != NULL ? string : "");
-        free(string);
+        TRY(opencl_query_text(object, question->parameter, &string, err));
+        text_append(&text, string);
         break;
     case U32:
     case MEGAHERTZ:
-        status = opencl_query_value(object, question->parameter, &u32, sizeof(u32), err);
+        TRY(opencl_query_value(object, question->parameter, &u32, sizeof(u32), err));
         u64 = question->kind == MEGAHERTZ ? (uint64_t)u32 * 1000000 : u32;
         break;
     case U64:
-        status = opencl_query_value(object, question->parameter, &u64, sizeof(u64), err);
+        TRY(opencl_query_value(object, question->parameter, &u64, sizeof(u64), err));
         break;
     case SIZE:
-        status = opencl_query_value(object, question->parameter, &size, sizeof(size), err);
+        TRY(opencl_query_value(object, question->parameter, &size, sizeof(size), err));
         u64 = size;
         break;
     case BOOLEAN:
-        status = opencl_query_value(object, question->parameter, &u32, sizeof(u32), err);
+        TRY(opencl_query_value(object, question->parameter, &u32, sizeof(u32), err));
         text_append(&text, u32 != 0 ? "yes" : "no");
         break;
     case FP_CONFIG:
-        status = opencl_query_value(object, question->parameter, &u64, sizeof(u64), err);
+        TRY(opencl_query_value(object, question->parameter, &u64, sizeof(u64), err));
         opencl_append_fp_config(&text, u64);
         break;
     case DOT_INPUTS:
-        status = opencl_query_value(object, question->parameter, &u64, sizeof(u64), err);
+        TRY(opencl_query_value(object, question->parameter, &u64, sizeof(u64), err));
         opencl_append_dot_inputs(&text, u64);
         break;
     case DOT_ACCELERATION:
-        status = opencl_query_value(object, question->parameter, dots, sizeof(dots), err);
+        TRY(opencl_query_value(object, question->parameter, dots, sizeof(dots), err));
         opencl_append_dot_acceleration(&text, dots);
         break;
     case CACHE_TYPE:
-        status = opencl_query_value(object, question->parameter, &u32, sizeof(u32), err);
+        TRY(opencl_query_value(object, question->parameter, &u32, sizeof(u32), err));
         text_append(&text, u32 < 3 ? cache_types[u32] : "unknown");
         break;
     case LOCAL_TYPE:
-        status = opencl_query_value(object, question->parameter, &u32, sizeof(u32), err);
+        TRY(opencl_query_value(object, question->parameter, &u32, sizeof(u32), err));
         text_append(&text, u32 < 3 ? local_types[u32] : "unknown");
         break;
     case UUID:
-        status = opencl_query_value(object, question->parameter, uuid, sizeof(uuid), err);
+        TRY(opencl_query_value(object, question->parameter, uuid, sizeof(uuid), err));
         /* As CUDA, NVML and nvidia-smi write it, so that both stacks name one device alike. */
-        if (status == STATUS_OK && integer_of(list, "device.vendor_id") == OPENCL_VENDOR_NVIDIA)
+        if (integer_of(list, "device.vendor_id") == OPENCL_VENDOR_NVIDIA)
             text_append(&text, "GPU-");
-        if (status == STATUS_OK)
-            append_hex(&text, uuid, sizeof(uuid));
+        append_hex(&text, uuid, sizeof(uuid));
         break;
     }
-    if (status == STATUS_OK && u64 > INT64_MAX)
-        status = error_set(err, STATUS_DEVICE, "the driver gave %" PRIu64, u64);
-    if (status == STATUS_OK && question->kind == MEGAHERTZ && u64 == 0)
-        status = error_set(err, STATUS_UNAVAILABLE, "the driver gave 0");
-    if (status == STATUS_OK) {
-        if (!text_ok(&text))
-            list->failed = true;
-        else if (question->kind == U32 || question->kind == U64 || question->kind == SIZE ||
-                 question->kind == MEGAHERTZ)
-            reading_add_integer(list, question->name, (int64_t)u64, question->unit, source);
-        else
-            reading_add_text(list, question->name, text.data, source);
-    }
-    text_finish(&text);
-    return status;
+    if (u64 > INT64_MAX)
+        return error_set(err, STATUS_DEVICE, "the driver gave %" PRIu64, u64);
+    if (question->kind == MEGAHERTZ && u64 == 0)
+        return error_set(err, STATUS_UNAVAILABLE, "the driver gave 0");
+    if (!text_ok(&text))
+        list->failed = true;
+    else if (question->kind == U32 || question->kind == U64 || question->kind == SIZE ||
+             question->kind == MEGAHERTZ)
+        reading_add_integer(list, question->name, (int64_t)u64, question->unit, source);
+    else
+        reading_add_text(list, question->name, text.data, source);
+    return STATUS_OK;
 }
 
 static void answer_all(const struct opencl_object *object, const struct question *questions,

@@ -24,38 +24,29 @@ static enum status collect(json_t *rows, struct error *err)
     size_t count;
     const struct catalog_entry *entries = catalog_suites(&count);
     const struct protocol_builtin *protocols;
-    enum status status = STATUS_OK;
 
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-        struct suite suite;
+    for (size_t i = 0; i < count; i++) {
+        CLEANUP(suite_finish) struct suite suite = {0};
 
-        status = suite_find(entries[i].name, &suite, err);
-        if (status != STATUS_OK)
-            break;
+        TRY(suite_find(entries[i].name, &suite, err));
         add_row(rows, "suite", suite.name, "", suite.description);
-        suite_finish(&suite);
     }
     entries = catalog_workloads(&count);
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-        struct workload workload;
+    for (size_t i = 0; i < count; i++) {
+        CLEANUP(workload_finish) struct workload workload = {0};
 
-        status = workload_find(entries[i].name, &workload, err);
-        if (status != STATUS_OK)
-            break;
+        TRY(workload_find(entries[i].name, &workload, err));
         add_row(rows, "workload", workload.name, workload_kind_name(&workload),
                 workload.description);
-        workload_finish(&workload);
     }
     protocols = protocol_builtins(&count);
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < count; i++) {
         CLEANUP(protocol_finish) struct protocol protocol = {0};
 
-        status = protocol_find(protocols[i].name, &protocol, err);
-        if (status != STATUS_OK)
-            break;
+        TRY(protocol_find(protocols[i].name, &protocol, err));
         add_row(rows, "protocol", protocol.name, protocol_purpose(&protocol), protocol.description);
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* "suites" names the rows of the type "suite"; NULL: all do. */

@@ -92,7 +92,6 @@ static enum status read_request(const struct command_line *line, struct request 
                                 struct error *err)
 {
     const char *value;
-    enum status status;
 
     memset(request, 0, sizeof(*request));
     request->plan.names = line->arguments;
@@ -109,15 +108,14 @@ static enum status read_request(const struct command_line *line, struct request 
             return cell_list_full(err, "device");
         request->devices[request->plan.device_count++] = value;
     }
-    status = cell_lists_read(line, KEY_PRECISION, KEY_BATCH, &request->lists, err);
+    TRY(cell_lists_read(line, KEY_PRECISION, KEY_BATCH, &request->lists, err));
     cell_lists_apply(&request->lists, &request->plan);
-    if (status == STATUS_OK)
-        status = cell_list_each(line, KEY_IMPLEMENTATION, take_implementation, request, err);
+    TRY(cell_list_each(line, KEY_IMPLEMENTATION, take_implementation, request, err));
     value = command_value(line, KEY_WORKER);
-    if (status == STATUS_OK && value)
-        status = take_worker(value, request, err);
+    if (value)
+        TRY(take_worker(value, request, err));
     value = command_value(line, KEY_ORDER_SEED);
-    if (status == STATUS_OK && value) {
+    if (value) {
         int64_t seed;
 
         if (!text_parse_i64(value, &seed) || seed < 0)
@@ -126,7 +124,7 @@ static enum status read_request(const struct command_line *line, struct request 
         request->plan.order_seed = (uint64_t)seed;
         request->plan.has_order_seed = true;
     }
-    return status;
+    return STATUS_OK;
 }
 
 static enum status expect(const struct command_line *line, struct store *store,

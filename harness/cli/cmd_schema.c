@@ -32,21 +32,16 @@ static enum status write_one(const char *folder, const struct schema *schema, st
 {
     AUTO_FREE char *path = file_name(folder, schema);
     struct file_draft draft;
-    struct text out = TEXT_INIT;
-    enum status status;
+    CLEANUP(text_finish) struct text out = TEXT_INIT;
+    enum status status = STATUS_OK;
 
-    status = append(&out, schema, err);
-    if (status == STATUS_OK && (!path || !text_ok(&out)))
-        status = error_no_memory(err);
-    if (status == STATUS_OK)
-        status = file_draft_begin(&draft, path, err);
-    if (status == STATUS_OK) {
-        if (fwrite(out.data, 1, out.length, draft.stream) != out.length)
-            status = error_set_errno(err, errno, "%s", path);
-        status = file_draft_end(&draft, status, err);
-    }
-    text_finish(&out);
-    return status;
+    TRY(append(&out, schema, err));
+    if (!path || !text_ok(&out))
+        return error_no_memory(err);
+    TRY(file_draft_begin(&draft, path, err));
+    if (fwrite(out.data, 1, out.length, draft.stream) != out.length)
+        status = error_set_errno(err, errno, "%s", path);
+    return file_draft_end(&draft, status, err);
 }
 
 /* That of command `i`, in the order of help; false: it writes no JSON. */

@@ -151,55 +151,48 @@ static int show_rows(const struct command_line *line, json_t *rows, bool details
 static enum status add_worker(json_t *rows, enum declared_form form, const char *name, bool all,
                               struct error *err)
 {
-    struct named_worker *worker = NULL;
-    enum status status = named_worker_read(form, name, &worker, err);
+    CLEANUP(named_worker_cleanup) struct named_worker *worker = NULL;
 
-    for (uint32_t i = 0; status == STATUS_OK && i < worker->declared.values->versions_count; i++) {
-        struct named_worker *one = NULL;
-        char *text = text_format("%s@%s", worker->from, worker->declared.values->versions[i]);
+    TRY(named_worker_read(form, name, &worker, err));
+    for (uint32_t i = 0; i < worker->declared.values->versions_count; i++) {
+        CLEANUP(named_worker_cleanup) struct named_worker *one = NULL;
+        AUTO_FREE char *text =
+            text_format("%s@%s", worker->from, worker->declared.values->versions[i]);
 
-        if (!all && strcmp(worker->declared.values->versions[i], worker->version) != 0) {
-            free(text);
+        if (!all && strcmp(worker->declared.values->versions[i], worker->version) != 0)
             continue;
-        }
-        status = text ? named_worker_read(form, text, &one, err) : error_no_memory(err);
-        if (status == STATUS_OK)
-            json_array_append_new(rows, worker_json(one));
-        named_worker_destroy(one);
-        free(text);
+        if (!text)
+            return error_no_memory(err);
+        TRY(named_worker_read(form, text, &one, err));
+        json_array_append_new(rows, worker_json(one));
     }
-    named_worker_destroy(worker);
-    return status;
+    return STATUS_OK;
 }
 
 static enum status install(const struct command_line *line, enum declared_form form,
                            const char *name, int wake_fd, struct error *err)
 {
-    struct named_worker *worker = NULL;
-    enum status status = named_worker_read(form, name, &worker, err);
+    CLEANUP(named_worker_cleanup) struct named_worker *worker = NULL;
 
-    if (status == STATUS_OK)
-        status = named_worker_install(worker, command_value(line, KEY_FIND_LINKS),
-                                      command_has(line, KEY_QUIET), wake_fd, err);
-    if (status == STATUS_OK && !command_has(line, KEY_JSON) && !command_has(line, KEY_QUIET))
+    TRY(named_worker_read(form, name, &worker, err));
+    TRY(named_worker_install(worker, command_value(line, KEY_FIND_LINKS),
+                             command_has(line, KEY_QUIET), wake_fd, err));
+    if (!command_has(line, KEY_JSON) && !command_has(line, KEY_QUIET))
         log_info("%s@%s is installed in %s", worker->declared.values->name, worker->version,
                  worker->folder);
-    named_worker_destroy(worker);
-    return status;
+    return STATUS_OK;
 }
 
 static enum status take_away(enum declared_form form, const char *name, struct error *err)
 {
-    struct named_worker *worker = NULL;
-    enum status status = named_worker_read(form, name, &worker, err);
+    CLEANUP(named_worker_cleanup) struct named_worker *worker = NULL;
+    enum status status;
 
-    if (status == STATUS_OK)
-        status = package_remove(worker->folder, err);
-    if (status == STATUS_NOT_FOUND && worker)
-        status = error_set(err, STATUS_NOT_FOUND, "%s@%s is not installed",
-                           worker->declared.values->name, worker->version);
-    named_worker_destroy(worker);
-    return status;
+    TRY(named_worker_read(form, name, &worker, err));
+    status = package_remove(worker->folder, err);
+    return status != STATUS_NOT_FOUND ? status
+                                      : error_set(err, STATUS_NOT_FOUND, "%s@%s is not installed",
+                                                  worker->declared.values->name, worker->version);
 }
 
 static int list(const struct command_line *line, enum declared_form form)

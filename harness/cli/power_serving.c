@@ -5,6 +5,7 @@
 
 #include "harness/cli/command.h"
 #include "harness/cli/output.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "workloads/declared.h"
 
@@ -80,7 +81,7 @@ static int show(const json_t *made)
 
 int power_serving(const char *name_or_path, const struct serving_power_options *options, bool json)
 {
-    struct workload workload = {0};
+    CLEANUP(workload_finish) struct workload workload = {0};
     struct error err = ERROR_INIT;
     json_t *made = NULL;
     enum status status = workload_find(name_or_path, &workload, &err);
@@ -93,7 +94,6 @@ int power_serving(const char *name_or_path, const struct serving_power_options *
                            name_or_path);
     if (status == STATUS_OK)
         status = serving_power(workload.json, options, &made, &err);
-    workload_finish(&workload);
     if (status != STATUS_OK)
         return command_fail(&err);
     if (json)

@@ -271,8 +271,7 @@ static enum status append_object(struct text *text, const json_t *object, int de
                                  struct error *err)
 {
     size_t count = json_object_size(object), i = 0;
-    const char **keys = calloc(count ? count : 1, sizeof(*keys));
-    enum status status = STATUS_OK;
+    AUTO_FREE const char **keys = calloc(count ? count : 1, sizeof(*keys));
     const char *key;
     json_t *member;
 
@@ -281,16 +280,15 @@ static enum status append_object(struct text *text, const json_t *object, int de
     json_object_foreach((json_t *)object, key, member) keys[i++] = key;
     qsort(keys, count, sizeof(*keys), compare_keys);
     text_append_char(text, '{');
-    for (i = 0; i < count && status == STATUS_OK; ++i) {
+    for (i = 0; i < count; ++i) {
         if (i > 0)
             text_append_char(text, ',');
         canonical_append_string(text, keys[i], strlen(keys[i]));
         text_append_char(text, ':');
-        status = append_value(text, json_object_get(object, keys[i]), depth + 1, err);
+        TRY(append_value(text, json_object_get(object, keys[i]), depth + 1, err));
     }
     text_append_char(text, '}');
-    free(keys);
-    return status;
+    return STATUS_OK;
 }
 
 static enum status append_array(struct text *text, const json_t *array, int depth,

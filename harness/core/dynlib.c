@@ -193,7 +193,7 @@ enum status dynlib_open(const struct dynlib_spec *spec, struct dynlib *lib, void
     const char *only = dynlib_override_path(spec->name);
     const char *const chosen[] = {only, NULL};
     const char *const *candidates = only ? chosen : spec->sonames;
-    void **addresses = calloc(spec->symbol_count + 1, sizeof(*addresses));
+    AUTO_FREE void **addresses = calloc(spec->symbol_count + 1, sizeof(*addresses));
     enum status status = STATUS_UNAVAILABLE;
     struct text tried = TEXT_INIT;
 
@@ -210,7 +210,6 @@ enum status dynlib_open(const struct dynlib_spec *spec, struct dynlib *lib, void
             text_append(&tried, "; ");
         text_append_format(&tried, "%s: opened", lib->path);
     }
-    free(addresses);
     lib->tried = text_steal(&tried);
     if (!lib->tried)
         status = STATUS_NO_MEMORY;

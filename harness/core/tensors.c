@@ -118,9 +118,10 @@ enum status tensors_create(const char *path, const struct tensor *items, size_t 
                            struct tensors *ret, struct error *err)
 {
     uint64_t length = 0, at;
-    struct tensors tensors = {.count = count};
-    enum status status = STATUS_OK;
+    CLEANUP(tensors_close) struct tensors tensors = {.count = count};
+    enum status status;
     AUTO_FREE char *header = NULL;
+    uint8_t *bytes;
     int fd;
 
     *ret = (struct tensors){0};
@@ -130,10 +131,8 @@ enum status tensors_create(const char *path, const struct tensor *items, size_t 
                              dtype_name(items[i].type));
     header = write_header(items, count, &length);
     tensors.items = calloc(count + 1, sizeof(*tensors.items));
-    if (!header || !tensors.items) {
-        free(tensors.items);
+    if (!header || !tensors.items)
         return error_no_memory(err);
-    }
     memcpy(tensors.items, items, count * sizeof(*items));
     at = LENGTH_BYTES + length;
     for (size_t i = 0; i < count; i++) {
@@ -142,27 +141,23 @@ enum status tensors_create(const char *path, const struct tensor *items, size_t 
     }
     tensors.size = at;
     fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (fd < 0 || (errno = posix_fallocate(fd, 0, (off_t)at)) != 0)
-        status = error_set_errno(err, errno, "%s", path);
-    if (status == STATUS_OK)
-        status = map_file(path, fd, true, &tensors, err);
-    if (fd >= 0)
-        close(fd);
-    if (status == STATUS_OK) {
-        uint8_t *bytes = tensors.map;
-
-        for (int i = 0; i < LENGTH_BYTES; i++)
-            bytes[i] = (uint8_t)(length >> (8 * i));
-        memset(bytes + LENGTH_BYTES, ' ', length);
-        memcpy(bytes + LENGTH_BYTES, header, strlen(header));
-        for (size_t i = 0; i < count; i++)
-            tensors.items[i].data = bytes + tensors.items[i].offset;
-    }
-    if (status != STATUS_OK)
-        tensors_close(&tensors);
-    else
-        *ret = tensors;
-    return status;
+    if (fd < 0)
+        return error_set_errno(err, errno, "%s", path);
+    errno = posix_fallocate(fd, 0, (off_t)at);
+    status = errno == 0 ? map_file(path, fd, true, &tensors, err)
+                        : error_set_errno(err, errno, "%s", path);
+    close(fd);
+    TRY(status);
+    bytes = tensors.map;
+    for (int i = 0; i < LENGTH_BYTES; i++)
+        bytes[i] = (uint8_t)(length >> (8 * i));
+    memset(bytes + LENGTH_BYTES, ' ', length);
+    memcpy(bytes + LENGTH_BYTES, header, strlen(header));
+    for (size_t i = 0; i < count; i++)
+        tensors.items[i].data = bytes + tensors.items[i].offset;
+    *ret = tensors;
+    tensors = (struct tensors){0};
+    return STATUS_OK;
 }
 
 /* ---- reading ---- */
@@ -220,9 +215,9 @@ static enum status read_header(const char *path, struct tensors *tensors, struct
 {
     const uint8_t *bytes = tensors->map;
     uint64_t length = 0;
-    json_t *header = NULL, *entry;
+    json_auto_t *header = NULL;
     const char *name;
-    enum status status = STATUS_OK;
+    json_t *entry;
 
     for (int i = 0; i < LENGTH_BYTES; i++)
         length |= (uint64_t)bytes[i] << (8 * i);
@@ -231,19 +226,18 @@ static enum status read_header(const char *path, struct tensors *tensors, struct
     TRY(canonical_parse((const char *)bytes + LENGTH_BYTES, length, path, &header, err));
     tensors->items = calloc(json_object_size(header) + 1, sizeof(*tensors->items));
     if (!tensors->items)
-        status = error_no_memory(err);
+        return error_no_memory(err);
     json_object_foreach(header, name, entry)
     {
-        if (status == STATUS_OK && strcmp(name, "__metadata__") != 0)
-            status = read_tensor(path, name, entry, tensors, LENGTH_BYTES + length, err);
+        if (strcmp(name, "__metadata__") != 0)
+            TRY(read_tensor(path, name, entry, tensors, LENGTH_BYTES + length, err));
     }
-    json_decref(header);
-    return status;
+    return STATUS_OK;
 }
 
 enum status tensors_open(const char *path, struct tensors *ret, struct error *err)
 {
-    struct tensors tensors = {0};
+    CLEANUP(tensors_close) struct tensors tensors = {0};
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
     struct stat stat;
     enum status status;
@@ -259,13 +253,11 @@ enum status tensors_open(const char *path, struct tensors *ret, struct error *er
                  ? damaged(path, "it is not a file of tensors (truncated?)", err)
                  : map_file(path, fd, false, &tensors, err);
     close(fd);
-    if (status == STATUS_OK)
-        status = read_header(path, &tensors, err);
-    if (status != STATUS_OK)
-        tensors_close(&tensors);
-    else
-        *ret = tensors;
-    return status;
+    TRY(status);
+    TRY(read_header(path, &tensors, err));
+    *ret = tensors;
+    tensors = (struct tensors){0};
+    return STATUS_OK;
 }
 
 void tensors_close(struct tensors *tensors)

@@ -63,14 +63,11 @@ static enum status find_in_stack(const char *text, const char *equals, char **re
                                  struct error *err)
 {
     char name[33];
-    struct named_worker *stack = NULL;
-    enum status status = named_stack_find(equals + 1, &stack, err);
+    CLEANUP(named_worker_cleanup) struct named_worker *stack = NULL;
 
     snprintf(name, sizeof(name), "%.*s", (int)(equals - text), text);
-    if (status == STATUS_OK)
-        status = named_stack_library(stack, name, ret, err);
-    named_worker_destroy(stack);
-    return status;
+    TRY(named_stack_find(equals + 1, &stack, err));
+    return named_stack_library(stack, name, ret, err);
 }
 
 static enum status add_library(struct arm_spec *spec, const char *text, const char *setting,
@@ -156,13 +153,13 @@ static enum status take_driver(struct arm_spec *spec, const char *text, const ch
 static enum status add_driver(struct arm_spec *spec, const char *text, const char *setting,
                               struct error *err)
 {
-    struct named_worker *stack = NULL;
+    CLEANUP(named_worker_cleanup) struct named_worker *stack = NULL;
     enum status status = strchr(text, '/') ? STATUS_NOT_FOUND : named_stack_find(text, &stack, err);
 
-    if (status == STATUS_OK || status == STATUS_NOT_FOUND)
-        status = take_driver(spec, stack ? stack->folder : text, setting, err);
-    named_worker_destroy(stack);
-    return status == STATUS_OK ? set_string(&spec->driver, text, setting, err) : status;
+    if (status != STATUS_OK && status != STATUS_NOT_FOUND)
+        return status;
+    TRY(take_driver(spec, stack ? stack->folder : text, setting, err));
+    return set_string(&spec->driver, text, setting, err);
 }
 
 static enum status set_root(struct arm_spec *spec, const char *path, const char *setting,
@@ -178,28 +175,24 @@ static enum status set_root(struct arm_spec *spec, const char *path, const char 
 static enum status set_worker(struct arm_spec *spec, const char *text, struct error *err)
 {
     const size_t length = strlen(WORKER_ENTRY_ASSAY);
-    struct named_worker *worker = NULL;
-    enum status status =
-        strcmp(text, WORKER_ENTRY_ASSAY) ? named_worker_find(text, &worker, err) : STATUS_OK;
+    CLEANUP(named_worker_cleanup) struct named_worker *worker = NULL;
 
     if (!strncmp(text, WORKER_ENTRY_ASSAY, length) && (text[length] == ',' || text[length] == '@'))
-        status = error_set(err, STATUS_INVALID,
-                           "\"%s\": assay's own worker has neither versions nor settings; another "
-                           "setting of an arm is written by itself: --a worker=" WORKER_ENTRY_ASSAY
-                           " --a %s",
-                           text, text[length] == ',' ? text + length + 1 : "implementation=vendor");
-
-    if (status == STATUS_OK && worker && getenv("ASSAY_WORKER"))
-        status = error_set(err, STATUS_INVALID,
-                           "ASSAY_WORKER is set, which replaces every worker: unset it to measure "
-                           "with %s",
-                           text);
-    if (status != STATUS_OK) {
-        named_worker_destroy(worker);
-        return status;
-    }
+        return error_set(err, STATUS_INVALID,
+                         "\"%s\": assay's own worker has neither versions nor settings; another "
+                         "setting of an arm is written by itself: --a worker=" WORKER_ENTRY_ASSAY
+                         " --a %s",
+                         text, text[length] == ',' ? text + length + 1 : "implementation=vendor");
+    if (strcmp(text, WORKER_ENTRY_ASSAY) != 0)
+        TRY(named_worker_find(text, &worker, err));
+    if (worker && getenv("ASSAY_WORKER"))
+        return error_set(err, STATUS_INVALID,
+                         "ASSAY_WORKER is set, which replaces every worker: unset it to measure "
+                         "with %s",
+                         text);
     named_worker_destroy(spec->worker);
     spec->worker = worker;
+    worker = NULL;
     return STATUS_OK;
 }
 

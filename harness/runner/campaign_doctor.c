@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "harness/core/log.h"
 #include "harness/core/text.h"
@@ -58,34 +59,26 @@ enum status campaign_examine(struct campaign *campaign, const struct campaign_op
 {
     static const enum finding_severity refused[] = {
         [PROTOCOL_REFUSE_CRITICAL] = FINDING_CRITICAL, [PROTOCOL_REFUSE_WARNING] = FINDING_WARNING};
-    json_t *specs = devices_of(campaign), *report = NULL;
+    json_auto_t *specs = devices_of(campaign), *report = NULL;
     struct doctor_options doctor = {.specs = specs,
                                     .look_ns = LOOK_NS,
                                     .jitter_ns = campaign->doctor_jitter_ns > options->jitter_ns
                                                      ? campaign->doctor_jitter_ns
                                                      : options->jitter_ns};
-    struct text bad;
-    enum status status = doctor_examine(&doctor, &report, err);
+    CLEANUP(text_finish) struct text bad = TEXT_INIT;
 
-    if (status == STATUS_OK)
-        status = dumps_take(campaign->store, campaign->row, specs, err);
-    json_decref(specs);
-    if (status != STATUS_OK) {
-        json_decref(report);
-        return status;
-    }
-    text_init(&bad);
-    status = store_add_doctor(campaign->store, campaign->row, report, err);
-    if (status == STATUS_OK && campaign->doctor_refuses != PROTOCOL_REFUSE_NOTHING &&
+    TRY(doctor_examine(&doctor, &report, err));
+    TRY(dumps_take(campaign->store, campaign->row, specs, err));
+    TRY(store_add_doctor(campaign->store, campaign->row, report, err));
+    if (campaign->doctor_refuses != PROTOCOL_REFUSE_NOTHING &&
         doctor_worst(report) >= refused[campaign->doctor_refuses]) {
         append_bad(&bad, report, refused[campaign->doctor_refuses]);
-        status = refuse(campaign, bad.data, err);
-    } else if (status == STATUS_OK && doctor_worst(report) == FINDING_CRITICAL && !options->quiet) {
+        return refuse(campaign, bad.data, err);
+    }
+    if (doctor_worst(report) == FINDING_CRITICAL && !options->quiet) {
         append_bad(&bad, report, FINDING_CRITICAL);
         log_warning("this machine is not fit to measure on: %s; `assay doctor` shows more",
                     bad.data);
     }
-    text_finish(&bad);
-    json_decref(report);
-    return status;
+    return STATUS_OK;
 }

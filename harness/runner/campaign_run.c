@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 #include "harness/core/log.h"
 #include "harness/core/text.h"
@@ -27,6 +28,11 @@ struct pending {
     struct store_pending *trials;
     size_t count;
 };
+
+static void pending_finish(struct pending *pending)
+{
+    free(pending->trials);
+}
 
 static struct campaign_cell *find_cell(const struct campaign *campaign, int64_t row)
 {
@@ -299,13 +305,15 @@ static enum status read_environments(struct campaign *campaign, struct error *er
 static enum status check_variables(struct campaign *campaign, struct campaign_cell *cell,
                                    struct error *err)
 {
-    json_t *later = json_pack("{s:{s:O}}", "environment", "host", cell->environment);
-    enum status status = later ? find_first(campaign, cell, err) : error_no_memory(err);
+    json_auto_t *later = json_pack("{s:{s:O}}", "environment", "host", cell->environment);
+    enum status status;
 
-    if (status == STATUS_OK && cell->first &&
-        (status = same_stack_check(cell->first, later, err)) != STATUS_OK)
+    if (!later)
+        return error_no_memory(err);
+    TRY(find_first(campaign, cell, err));
+    status = cell->first ? same_stack_check(cell->first, later, err) : STATUS_OK;
+    if (status != STATUS_OK)
         error_prefix(err, "%s", cell->label);
-    json_decref(later);
     return status;
 }
 
@@ -366,33 +374,24 @@ enum status campaign_run(struct campaign *campaign, const struct campaign_option
                                     .cache = &cache,
                                     .progress = &progress,
                                     .wake_fd = options->wake_fd};
-    struct pending pending = {0};
-    struct expected expected = {0};
-    enum status status =
-        store_pending_trials(campaign->store, campaign->row, &pending.trials, &pending.count, err);
+    CLEANUP(pending_finish) struct pending pending = {0};
+    CLEANUP(expected_finish) struct expected expected = {0};
+    enum status status;
 
-    if (status == STATUS_OK)
-        status = expect(campaign, options, &pending, &expected, err);
-    if (status == STATUS_OK) {
-        summary.planned = pending.count;
-        json_decref(campaign->expected);
-        campaign->expected = expected_json(&expected);
+    TRY(store_pending_trials(campaign->store, campaign->row, &pending.trials, &pending.count, err));
+    TRY(expect(campaign, options, &pending, &expected, err));
+    summary.planned = pending.count;
+    json_decref(campaign->expected);
+    campaign->expected = expected_json(&expected);
+    TRY(hold(campaign, options, &summary.held, err));
+    if (summary.held) {
+        summary.interrupted = true;
+        *ret = summary;
+        return STATUS_OK;
     }
-    if (status == STATUS_OK)
-        status = hold(campaign, options, &summary.held, err);
-    if (status == STATUS_OK && !summary.held)
-        status = read_environments(campaign, err);
+    TRY(read_environments(campaign, err));
     for (size_t i = 0; i < campaign->cell_count && campaign->resumed && pending.count > 0; i++)
-        if (status == STATUS_OK && !summary.held)
-            status = check_variables(campaign, &campaign->cells[i], err);
-    if (status != STATUS_OK || summary.held) {
-        expected_finish(&expected);
-        free(pending.trials);
-        summary.interrupted = summary.held;
-        if (status == STATUS_OK)
-            *ret = summary;
-        return status;
-    }
+        TRY(check_variables(campaign, &campaign->cells[i], err));
     maps_cache_init(&cache);
     if (!options->quiet && summary.planned > 0)
         tell_expected(&expected);
@@ -402,8 +401,6 @@ enum status campaign_run(struct campaign *campaign, const struct campaign_option
         status = campaign_examine(campaign, options, err);
     if (status == STATUS_OK)
         status = run_pending(campaign, options, &pending, &request, &expected, &summary, err);
-    expected_finish(&expected);
-    free(pending.trials);
     progress_finish(&progress);
     maps_cache_finish(&cache);
     /*

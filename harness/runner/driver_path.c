@@ -121,7 +121,7 @@ static enum status make_links(const char *folder, const struct text *list, struc
 enum status driver_path(const char *folder, char **ret, struct error *err)
 {
     struct pins pins = {.folder = folder};
-    char *links = NULL, *path = NULL;
+    AUTO_FREE char *links = NULL;
     enum status status = STATUS_OK;
 
     text_init(&pins.list);
@@ -132,21 +132,16 @@ enum status driver_path(const char *folder, char **ret, struct error *err)
         links = folder_of(&pins.list);
     if (links)
         status = make_links(links, &pins.list, err);
-    if (status == STATUS_OK && text_ok(&pins.list))
-        path = text_format("%s%s%s", links ? links : "", links ? ":" : "", folder);
-    if (status == STATUS_OK && pins.list.length > 0 && !links)
+    if (status == STATUS_OK && !text_ok(&pins.list))
+        status = error_no_memory(err);
+    else if (status == STATUS_OK && pins.list.length > 0 && !links)
         status =
             error_set(err, STATUS_UNAVAILABLE,
                       "%s has libraries of its own in place of this machine's, and there is no "
                       "folder for links to the latter: set XDG_CACHE_HOME or HOME",
                       folder);
-    else if (status == STATUS_OK && !path)
-        status = error_no_memory(err);
     text_finish(&pins.list);
-    free(links);
-    if (status == STATUS_OK)
-        *ret = path;
-    else
-        free(path);
-    return status;
+    TRY(status);
+    *ret = text_format("%s%s%s", links ? links : "", links ? ":" : "", folder);
+    return *ret ? STATUS_OK : error_no_memory(err);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "harness/core/clock.h"
 #include "harness/core/machine_root.h"
@@ -90,18 +91,14 @@ static enum status ask(const struct dump_tool *tool, struct store_dump *ret, str
                                       .timeout_ns = timeout_ns(),
                                       .max_output = OUTPUT_MAX + 1};
     struct process_exit exit = {0};
-    char *raw = NULL;
+    AUTO_FREE char *raw = NULL;
     enum status status = STATUS_OK;
 
     if (tool->needs && access(tool->needs, R_OK) < 0)
         return errno == EACCES
                    ? error_set(reason, STATUS_DENIED, "%s may be read by root alone", tool->needs)
                    : error_set(reason, STATUS_UNAVAILABLE, "there is no %s here", tool->needs);
-    status = process_call(&call, &raw, NULL, &exit, reason);
-    if (status != STATUS_OK) {
-        free(raw);
-        return status;
-    }
+    TRY(process_call(&call, &raw, NULL, &exit, reason));
     ret->exit_code = exit.code;
     if (raw[0]) {
         bool cut = strlen(raw) > OUTPUT_MAX;
@@ -114,7 +111,6 @@ static enum status ask(const struct dump_tool *tool, struct store_dump *ret, str
             status = error_set(reason, STATUS_NO_SPACE,
                                "it wrote more than %zu MiB; the rest is cut", OUTPUT_MAX >> 20);
     }
-    free(raw);
     if (status == STATUS_OK && exit.code != 0)
         status = error_set(reason, STATUS_UNAVAILABLE, "%s ended with exit status %d",
                            tool->words[0], exit.code);

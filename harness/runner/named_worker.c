@@ -376,74 +376,57 @@ enum status named_stack_library(const struct named_worker *stack, const char *na
                                 struct error *err)
 {
     const struct worker_values *values = stack->declared.values;
-    struct text names;
-    enum status status;
+    CLEANUP(text_finish) struct text names = TEXT_INIT;
 
     for (uint32_t i = 0; i < values->libraries_count; i++) {
-        char *site, *path;
+        AUTO_FREE char *site = NULL;
+        char *path;
 
         if (strcmp(values->libraries[i].name, name) != 0)
             continue;
         site = find_site(stack);
         path = site ? find_below(site, values->libraries[i].path) : NULL;
-        free(site);
         if (!path)
             return not_installed(stack, "lacks its library", err);
         *ret = path;
         return STATUS_OK;
     }
-    text_init(&names);
     for (uint32_t i = 0; i < values->libraries_count; i++)
         text_append_format(&names, "%s%s", i ? ", " : "", values->libraries[i].name);
-    status = error_set(err, STATUS_INVALID, "the stack %s has no library \"%s\"; it has %s",
-                       values->name, name, names.length && text_ok(&names) ? names.data : "none");
-    text_finish(&names);
-    return status;
+    return error_set(err, STATUS_INVALID, "the stack %s has no library \"%s\"; it has %s",
+                     values->name, name, names.length && text_ok(&names) ? names.data : "none");
 }
 
 /* That the packages have each library that is declared. */
 static enum status check_libraries(const struct named_worker *stack, struct error *err)
 {
     const struct worker_values *values = stack->declared.values;
-    enum status status = STATUS_OK;
 
-    for (uint32_t i = 0; i < values->libraries_count && status == STATUS_OK; i++) {
-        char *path = NULL;
+    for (uint32_t i = 0; i < values->libraries_count; i++) {
+        AUTO_FREE char *path = NULL;
 
         if (named_stack_library(stack, values->libraries[i].name, &path, NULL) != STATUS_OK)
-            status = error_set(err, STATUS_CORRUPT, "%s@%s: its packages have no %s", values->name,
-                               stack->version, values->libraries[i].path);
-        free(path);
+            return error_set(err, STATUS_CORRUPT, "%s@%s: its packages have no %s", values->name,
+                             stack->version, values->libraries[i].path);
     }
-    if (status != STATUS_OK)
-        package_remove(stack->folder, NULL);
-    return status;
+    return STATUS_OK;
 }
 
 /* Names the driver of a stack that was installed. */
 static enum status write_icd(const struct named_worker *stack, struct error *err)
 {
-    char *icd = text_format("%s/" NAMED_WORKER_ICD, stack->folder), *line = NULL;
-    char *path = text_format("%s/" PACKAGE_INSTALL_VENV "/%s", stack->folder,
-                             stack->declared.values->library);
-    char *whole = path ? realpath(path, NULL) : NULL;
-    enum status status = icd && path ? STATUS_OK : error_no_memory(err);
+    AUTO_FREE char *icd = text_format("%s/" NAMED_WORKER_ICD, stack->folder);
+    AUTO_FREE char *path = text_format("%s/" PACKAGE_INSTALL_VENV "/%s", stack->folder,
+                                       stack->declared.values->library);
+    AUTO_FREE char *whole = path ? realpath(path, NULL) : NULL;
+    AUTO_FREE char *line = whole ? text_format("%s\n", whole) : NULL;
 
-    if (status == STATUS_OK && !whole)
-        status = error_set(err, STATUS_CORRUPT, "%s@%s: its packages have no %s, the driver",
-                           stack->declared.values->name, stack->version,
-                           stack->declared.values->library);
-    line = whole ? text_format("%s\n", whole) : NULL;
-    if (status == STATUS_OK)
-        status =
-            line ? file_write_atomic(icd, line, strlen(line), 0666, err) : error_no_memory(err);
-    if (status != STATUS_OK)
-        package_remove(stack->folder, NULL);
-    free(whole);
-    free(path);
-    free(line);
-    free(icd);
-    return status;
+    if (icd && path && !whole)
+        return error_set(err, STATUS_CORRUPT, "%s@%s: its packages have no %s, the driver",
+                         stack->declared.values->name, stack->version,
+                         stack->declared.values->library);
+    return icd && line ? file_write_atomic(icd, line, strlen(line), 0666, err)
+                       : error_no_memory(err);
 }
 
 /* The module that programs in Python share. */
@@ -489,8 +472,14 @@ enum status named_worker_install(const struct named_worker *worker, const char *
 
         TRY(package_install(&install, worker->folder, err));
     }
-    if (is_stack)
-        TRY(values->library ? write_icd(worker, err) : check_libraries(worker, err));
+    if (is_stack) {
+        const enum status status =
+            values->library ? write_icd(worker, err) : check_libraries(worker, err);
+
+        if (status != STATUS_OK)
+            package_remove(worker->folder, NULL);
+        TRY(status);
+    }
     if (!is_stack && values->interpreter)
         TRY(write_module(worker, err));
     if (!is_stack && !values->library && worker->declared.built_in)

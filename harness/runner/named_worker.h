@@ -64,6 +64,10 @@ enum status named_stack_find(const char *text, struct named_worker **ret, struct
 enum status named_stack_library(const struct named_worker *stack, const char *name, char **ret,
                                 struct error *err);
 void named_worker_destroy(struct named_worker *worker); /* takes NULL */
+static inline void named_worker_cleanup(struct named_worker **worker)
+{
+    named_worker_destroy(*worker);
+}
 
 /*
  * Installs it: package_install with the lock of its version, then its program, where that is

@@ -174,7 +174,7 @@ static enum status explain(const struct job *job, const char *what, int words, s
 /* Runs one program to its end; `what` is shown. */
 static enum status run(struct job *job, const char *what, char *const *argv, struct error *err)
 {
-    char *temporary = text_format("TMPDIR=%s", job->stage);
+    AUTO_FREE char *temporary = text_format("TMPDIR=%s", job->stage);
     const char *const settings[] = {"PIP_DISABLE_PIP_VERSION_CHECK=1",
                                     "PIP_NO_INPUT=1",
                                     "PIP_ROOT_USER_ACTION=ignore",
@@ -188,12 +188,11 @@ static enum status run(struct job *job, const char *what, char *const *argv, str
         .argv = argv, .settings = settings, .fds = fds, .fd_count = 2};
     struct process_exit end = {0};
     struct process process;
-    enum status status = temporary ? STATUS_OK : error_no_memory(err);
+    enum status status;
 
-    if (status == STATUS_OK && words < 0)
-        status = error_set_errno(err, errno, "memory for the output of %s", argv[0]);
-    if (status == STATUS_OK)
-        status = process_spawn(&options, &process, err);
+    if (words < 0)
+        return error_set_errno(err, errno, "memory for the output of %s", argv[0]);
+    status = temporary ? process_spawn(&options, &process, err) : error_no_memory(err);
     if (status == STATUS_OK) {
         do {
             show(job, what);
@@ -208,9 +207,7 @@ static enum status run(struct job *job, const char *what, char *const *argv, str
             status = explain(job, what, words, err);
         }
     }
-    if (words >= 0)
-        close(words);
-    free(temporary);
+    close(words);
     return status;
 }
 
@@ -284,35 +281,25 @@ static enum status install_plain(struct job *job, const char *lock, struct error
 {
     struct utsname system = {0};
     const char *const machine = uname(&system) == 0 ? system.machine : "x86_64";
-    char *site = text_format("%s/" PACKAGE_INSTALL_SITE, job->stage);
-    char *tools = text_format("%s/tools", job->stage);
-    char *python = text_format("%s/tools/bin/python3", job->stage);
-    char *platforms[] = {
-        text_format("manylinux_2_28_%s", machine), text_format("manylinux_2_27_%s", machine),
-        text_format("manylinux_2_17_%s", machine), text_format("manylinux2014_%s", machine)};
-    const char *const more[] = {"--target",   site,         "--python-version", PYTHON_VERSION,
-                                "--abi",      PYTHON_ABI,   "--implementation", "cp",
-                                "--platform", platforms[0], "--platform",       platforms[1],
-                                "--platform", platforms[2], "--platform",       platforms[3],
-                                NULL};
+    AUTO_FREE char *site = text_format("%s/" PACKAGE_INSTALL_SITE, job->stage);
+    AUTO_FREE char *tools = text_format("%s/tools", job->stage);
+    AUTO_FREE char *python = text_format("%s/tools/bin/python3", job->stage);
+    AUTO_FREE char *newest = text_format("manylinux_2_28_%s", machine);
+    AUTO_FREE char *newer = text_format("manylinux_2_27_%s", machine);
+    AUTO_FREE char *older = text_format("manylinux_2_17_%s", machine);
+    AUTO_FREE char *oldest = text_format("manylinux2014_%s", machine);
+    const char *const more[] = {
+        "--target",         site,  "--python-version", PYTHON_VERSION, "--abi",      PYTHON_ABI,
+        "--implementation", "cp",  "--platform",       newest,         "--platform", newer,
+        "--platform",       older, "--platform",       oldest,         NULL};
     const bool own = !has_pip();
-    enum status status = STATUS_OK;
 
-    if (!site || !tools || !python || !platforms[0] || !platforms[1] || !platforms[2] ||
-        !platforms[3])
-        status = error_no_memory(err);
-    if (status == STATUS_OK && own)
-        status = make_environment(job, "python3", tools, err);
-    if (status == STATUS_OK)
-        status = run_pip(job, own ? python : "python3", lock, more, err);
-    if (status == STATUS_OK && own)
-        status = package_remove(tools, err);
-    for (size_t i = 0; i < sizeof(platforms) / sizeof(platforms[0]); i++)
-        free(platforms[i]);
-    free(python);
-    free(tools);
-    free(site);
-    return status;
+    if (!site || !tools || !python || !newest || !newer || !older || !oldest)
+        return error_no_memory(err);
+    if (own)
+        TRY(make_environment(job, "python3", tools, err));
+    TRY(run_pip(job, own ? python : "python3", lock, more, err));
+    return own ? package_remove(tools, err) : STATUS_OK;
 }
 
 static enum status install_environment(struct job *job, const char *lock, struct error *err)
@@ -329,20 +316,20 @@ static enum status install_environment(struct job *job, const char *lock, struct
 /* The stage takes the folder's place. */
 static enum status put_in_place(const struct job *job, const char *folder, struct error *err)
 {
-    char *old = text_format("%s.old", job->stage);
-    enum status status = old ? STATUS_OK : error_no_memory(err);
+    AUTO_FREE char *old = text_format("%s.old", job->stage);
 
-    if (status == STATUS_OK && rename(folder, old) < 0 && errno != ENOENT)
-        status = error_set_errno(err, errno, "replacing %s", folder);
-    if (status == STATUS_OK && rename(job->stage, folder) < 0) {
-        status = error_set_errno(err, errno, "naming %s", folder);
+    if (!old)
+        return error_no_memory(err);
+    if (rename(folder, old) < 0 && errno != ENOENT)
+        return error_set_errno(err, errno, "replacing %s", folder);
+    if (rename(job->stage, folder) < 0) {
+        const enum status status = error_set_errno(err, errno, "naming %s", folder);
+
         if (rename(old, folder) < 0 && errno != ENOENT)
             error_prefix(err, "%s", old);
+        return status;
     }
-    if (status == STATUS_OK && access(old, F_OK) == 0)
-        status = package_remove(old, err);
-    free(old);
-    return status;
+    return access(old, F_OK) == 0 ? package_remove(old, err) : STATUS_OK;
 }
 
 enum status package_install(const struct package_install *install, const char *folder,
@@ -350,16 +337,14 @@ enum status package_install(const struct package_install *install, const char *f
 {
     struct job job = {.install = install};
     size_t packages = 0;
-    char *lock = NULL;
+    AUTO_FREE char *stage = text_format("%s.part-%d", folder, (int)getpid());
+    AUTO_FREE char *lock = stage ? text_format("%s/lock.txt", stage) : NULL;
     enum status status;
 
     TRY(check_lock(install, &packages, err));
-    job.stage = text_format("%s.part-%d", folder, (int)getpid());
-    lock = job.stage ? text_format("%s/lock.txt", job.stage) : NULL;
-    if (!lock) {
-        free(job.stage);
+    if (!lock)
         return error_no_memory(err);
-    }
+    job.stage = stage;
     progress_init(&job.progress, 1, install->quiet);
     status = file_make_directories(job.stage, 0777, err);
     if (status == STATUS_OK)
@@ -372,7 +357,5 @@ enum status package_install(const struct package_install *install, const char *f
     progress_finish(&job.progress);
     if (status != STATUS_OK)
         package_remove(job.stage, NULL);
-    free(lock);
-    free(job.stage);
     return status;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "backends/backend.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "harness/core/log.h"
 #include "harness/core/text.h"
@@ -259,26 +260,23 @@ static enum status add_workload_cells(struct plan *plan, const struct plan_reque
                                       const json_t *devices, struct error *err)
 {
     struct workload *workload = NULL;
-    enum status status = add_workload(plan, name, &workload, err);
-    json_t *mine = NULL;
+    json_auto_t *mine = NULL;
 
-    if (status == STATUS_OK)
-        status = check_framework(request, workload, err);
-    if (status == STATUS_OK)
-        status = devices_of(request, workload, devices, &mine, err);
+    TRY(add_workload(plan, name, &workload, err));
+    TRY(check_framework(request, workload, err));
+    TRY(devices_of(request, workload, devices, &mine, err));
     EACH(device, mine) {
         for (size_t p = 0; p < workload->precision_count; p++) {
             if (!wants_precision(request, entry, workload->precisions[p]) ||
                 !workers_run(request, workload, workload->precisions[p], device))
                 continue;
-            for (size_t b = 0; b < workload->batch_count && status == STATUS_OK; b++)
+            for (size_t b = 0; b < workload->batch_count; b++)
                 if (wants_batch(request, entry, workload->batches[b]))
-                    status = add_rates(plan, request, workload, workload->precisions[p],
-                                       workload->batches[b], device, err);
+                    TRY(add_rates(plan, request, workload, workload->precisions[p],
+                                  workload->batches[b], device, err));
         }
     }
-    json_decref(mine);
-    return status;
+    return STATUS_OK;
 }
 
 static enum status add_suite_cells(struct plan *plan, const struct plan_request *request,
@@ -314,26 +312,22 @@ static enum status is_suite(const char *name, bool *ret, struct error *err)
 static enum status add_named(struct plan *plan, const struct plan_request *request,
                              const char *name, const json_t *devices, struct error *err)
 {
-    struct suite suite;
+    CLEANUP(suite_finish) struct suite suite = {0};
     bool suite_named = false;
-    enum status status = STATUS_OK;
 
     TRY(is_suite(name, &suite_named, err));
     if (!suite_named) {
         const size_t before = plan->cell_count;
 
-        status = add_workload_cells(plan, request, name, NULL, devices, err);
-        if (status == STATUS_OK && plan->cell_count == before && !probe_told(plan->told, name)) {
+        TRY(add_workload_cells(plan, request, name, NULL, devices, err));
+        if (plan->cell_count == before && !probe_told(plan->told, name))
             log_warning("%s is left out: it declares none of the precisions and batches that were "
                         "asked for, or its worker runs none; `assay describe %s` shows what it has",
                         name, name);
-        }
-        return status;
+        return STATUS_OK;
     }
     TRY(suite_find(name, &suite, err));
-    status = add_suite_cells(plan, request, &suite, devices, err);
-    suite_finish(&suite);
-    return status;
+    return add_suite_cells(plan, request, &suite, devices, err);
 }
 
 /* A device that the arm's worker opens and no backend of assay's does, such as "tpu:0"; NULL: it is
@@ -359,37 +353,26 @@ static json_t *device_of_worker(const struct plan_request *request, const char *
 static enum status select_devices(const struct plan_request *request, const json_t *probe,
                                   json_t *told, json_t **ret, struct error *err)
 {
-    json_t *all = NULL;
-    enum status status = STATUS_OK;
+    json_auto_t *all = json_array();
 
-    if (request->device_count == 0) {
-        status = probe_select(probe, NULL, told, &all, err);
-    } else {
-        all = json_array();
-        for (size_t i = 0; i < request->device_count && status == STATUS_OK; i++) {
-            json_t *own = device_of_worker(request, request->devices[i]);
-            json_t *some = own ? json_pack("[o]", own) : NULL;
+    if (request->device_count == 0)
+        return probe_select(probe, NULL, told, ret, err);
+    for (size_t i = 0; i < request->device_count; i++) {
+        json_t *own = device_of_worker(request, request->devices[i]);
+        json_auto_t *some = own ? json_pack("[o]", own) : NULL;
 
-            if (!some)
-                status = probe_select(probe, request->devices[i], told, &some, err);
-            if (status != STATUS_OK)
-                break;
-            EACH(device, some) {
-                bool there = false;
+        if (!some)
+            TRY(probe_select(probe, request->devices[i], told, &some, err));
+        EACH(device, some) {
+            bool there = false;
 
-                EACH(known, all)
-                    there |= json_equal(known, device);
-                if (!there)
-                    json_array_append(all, device);
-            }
-            json_decref(some);
+            EACH(known, all)
+                there |= json_equal(known, device);
+            if (!there)
+                json_array_append(all, device);
         }
     }
-    if (status != STATUS_OK) {
-        json_decref(all);
-        return status;
-    }
-    *ret = all;
+    *ret = json_incref(all);
     return STATUS_OK;
 }
 

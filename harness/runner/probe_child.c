@@ -9,6 +9,7 @@
 
 #include "backends/backend.h"
 #include "harness/core/canonical.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/dynlib.h"
 #include "harness/core/crash_context.h"
 #include "harness/core/member.h"
@@ -116,9 +117,8 @@ static enum status explain(enum status status, const struct process_exit *end, c
                            int output_fd, struct error *err)
 {
     char by[PROCESS_SIGNAL_SIZE];
-    struct text text;
+    CLEANUP(text_finish) struct text text = TEXT_INIT;
 
-    text_init(&text);
     if (status == STATUS_TIMEOUT)
         text_append_format(&text, "it did not answer in %.3g s (ASSAY_PROBE_TIMEOUT)",
                            (double)timeout_ns() / 1e9);
@@ -132,9 +132,7 @@ static enum status explain(enum status status, const struct process_exit *end, c
     child_output_append(output_fd, &text);
     if (status == STATUS_OK)
         status = end->code == 0 ? STATUS_PROTOCOL : STATUS_UNAVAILABLE;
-    error_set(err, status, "%s", text_ok(&text) ? text.data : "out of memory");
-    text_finish(&text);
-    return status;
+    return error_set(err, status, "%s", text_ok(&text) ? text.data : "out of memory");
 }
 
 static enum status run(char *const *argv, int output_fd, json_t **ret, struct error *err)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "backends/telemetry.h"
+#include "harness/core/cleanup.h"
 #include "harness/runner/telemetry_child.h"
 
 struct recording {
@@ -82,7 +83,14 @@ static void measure_cost(const struct recording *r, struct store_telemetry *ret)
 enum status telemetry_record(struct store *store, int64_t trial, const char *part,
                              int64_t started_ns, const struct telemetry_log *log, struct error *err)
 {
-    struct recording r = {.store = store, .trial = trial, .part = part, .log = log};
+    AUTO_FREE int64_t *values = malloc((log->row_count + 1) * sizeof(*values));
+    AUTO_FREE int64_t *moments = malloc((log->row_count + 1) * sizeof(*moments));
+    struct recording r = {.store = store,
+                          .trial = trial,
+                          .part = part,
+                          .log = log,
+                          .values = values,
+                          .moments = moments};
     struct store_telemetry telemetry = {.part = part,
                                         .status = status_name(log->status),
                                         .message = log->message,
@@ -92,23 +100,16 @@ enum status telemetry_record(struct store *store, int64_t trial, const char *par
                                         .begin = log->begin,
                                         .end = log->end,
                                         .dump = log->dump};
-    enum status status = STATUS_OK;
 
+    if (!values || !moments)
+        return error_no_memory(err);
     while (r.first < log->row_count && row_of(&r, r.first)[0] < started_ns)
         r.first++;
-    r.values = malloc((log->row_count + 1) * sizeof(*r.values));
-    r.moments = malloc((log->row_count + 1) * sizeof(*r.moments));
-    if (!r.values || !r.moments)
-        status = error_no_memory(err);
     measure_cost(&r, &telemetry);
-    if (status == STATUS_OK)
-        status = store_add_telemetry(store, trial, &telemetry, err);
-    if (status == STATUS_OK && r.first < log->row_count)
-        status = add_times(&r, started_ns, err);
-    for (size_t i = 0; i < log->channel_count && status == STATUS_OK && r.first < log->row_count;
-         i++)
-        status = add_channel(&r, i, err);
-    free(r.values);
-    free(r.moments);
-    return status;
+    TRY(store_add_telemetry(store, trial, &telemetry, err));
+    if (r.first < log->row_count)
+        TRY(add_times(&r, started_ns, err));
+    for (size_t i = 0; i < log->channel_count && r.first < log->row_count; i++)
+        TRY(add_channel(&r, i, err));
+    return STATUS_OK;
 }

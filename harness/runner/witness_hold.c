@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 #include "harness/core/filter.h"
 #include "harness/core/log.h"
@@ -38,21 +39,16 @@ static enum status ask(struct store *store, const struct ledger_checkpoint *head
                             .wake_fd = wake_fd};
     struct ledger_import import;
     struct error problem = ERROR_INIT;
-    char *note = NULL, *answer = NULL, *path = realpath(store_path(store), NULL);
+    AUTO_FREE char *note = NULL, *answer = NULL, *path = realpath(store_path(store), NULL);
     size_t length = 0;
-    enum status taken = STATUS_OK, status = ledger_note(store, head, &note, err);
+    enum status taken = STATUS_OK, status;
 
-    if (status != STATUS_OK) {
-        free(path);
-        return status;
-    }
+    TRY(ledger_note(store, head, &note, err));
     snprintf(database, sizeof(database), "ASSAY_DB=%.4000s", path ? path : store_path(store));
     snprintf(number, sizeof(number), "ASSAY_CHECKPOINT=%" PRId64, head->id);
-    free(path);
     filter.input = note;
     filter.length = strlen(note);
     status = filter_run(&filter, &answer, &length, &problem);
-    free(note);
     if (status == STATUS_INTERRUPTED)
         return status;
     if (status == STATUS_OK && length == 0)
@@ -63,7 +59,6 @@ static enum status ask(struct store *store, const struct ledger_checkpoint *head
     if (status == STATUS_OK || (status == STATUS_UNAVAILABLE && length > 0))
         taken = ledger_take_note(store, head->id, hold->roster, answer, &import,
                                  status == STATUS_OK ? &problem : NULL);
-    free(answer);
     /* A full disk is no fault of the command's. */
     if (taken != STATUS_OK && taken != STATUS_INVALID)
         return error_set(err, taken, "%s",
@@ -100,19 +95,19 @@ enum status witness_hold(struct store *store, int64_t campaign, const struct wit
     char names[512], reason[512];
     int64_t pause_s = 1;
     size_t have = 0;
-    enum status status = ledger_plan_checkpoint(store, campaign, &head, err);
 
-    if (status == STATUS_OK)
-        status = count(store, head.id, hold, &have, names, err);
-    while (status == STATUS_OK && (int64_t)have < hold->wanted) {
-        status = ask(store, &head, hold, wake_fd, reason, err);
+    TRY(ledger_plan_checkpoint(store, campaign, &head, err));
+    TRY(count(store, head.id, hold, &have, names, err));
+    while ((int64_t)have < hold->wanted) {
+        const enum status status = ask(store, &head, hold, wake_fd, reason, err);
+
         if (status == STATUS_INTERRUPTED) {
             *ret_interrupted = true;
             return STATUS_OK;
         }
-        if (status == STATUS_OK)
-            status = count(store, head.id, hold, &have, names, err);
-        if (status != STATUS_OK || (int64_t)have >= hold->wanted)
+        TRY(status);
+        TRY(count(store, head.id, hold, &have, names, err));
+        if ((int64_t)have >= hold->wanted)
             break;
         log_info("no trial begins yet: %zu of %" PRId64
                  " witnesses have cosigned the plan%s%s%s; %s; asking again in %" PRId64 " s",
@@ -123,9 +118,8 @@ enum status witness_hold(struct store *store, int64_t campaign, const struct wit
         }
         pause_s = 2 * pause_s < PAUSE_MAX_S ? 2 * pause_s : PAUSE_MAX_S;
     }
-    if (status == STATUS_OK)
-        log_info("%zu witnesses have cosigned the plan: %s", have, names);
-    return status;
+    log_info("%zu witnesses have cosigned the plan: %s", have, names);
+    return STATUS_OK;
 }
 
 enum status witness_clock(struct store *store, int64_t campaign, int wake_fd, bool *ret_interrupted,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 #include "harness/core/crash_context.h"
 #include "harness/core/denormals.h"
@@ -112,7 +113,7 @@ static enum status open_device(struct worker *worker, struct error *err)
 static enum status send_artifacts(struct worker *worker, struct error *err)
 {
     enum { CAPACITY = 64 };
-    struct module_artifact *artifacts;
+    AUTO_FREE struct module_artifact *artifacts = NULL;
     size_t count;
     enum status status = STATUS_OK;
 
@@ -127,7 +128,6 @@ static enum status send_artifacts(struct worker *worker, struct error *err)
             status = worker_link_send_artifact(&worker->link, &artifacts[i], err);
         module_artifact_finish(&artifacts[i]);
     }
-    free(artifacts);
     return status;
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 #include "harness/core/member.h"
 #include "harness/runner/tool.h"
@@ -98,28 +99,21 @@ enum status worker_link_send_device(struct worker_link *link, const struct devic
                                     uint32_t index, const struct workload_case *work,
                                     struct error *err)
 {
-    json_t *body = vendor_json_device(&device->info, device->backend->ops->name, index);
+    json_auto_t *body = vendor_json_device(&device->info, device->backend->ops->name, index);
+    json_auto_t *list = json_array();
+    CLEANUP(backend_file_list_finish) struct backend_file_list files = {0};
 
-    struct backend_file_list files = {0};
-    json_t *list = json_array();
-    enum status status = backend_files(device->backend, index, &files, err);
-
-    if (status == STATUS_OK && work->workload->kind->files)
+    TRY(backend_files(device->backend, index, &files, err));
+    if (work->workload->kind->files)
         work->workload->kind->files(work, &files);
     for (size_t i = 0; i < files.count; i++)
         json_array_append_new(list,
                               json_pack("{s:s, s:o, s:o}", "kind", files.items[i].kind, "path",
                                         printable_or_null(files.items[i].path), "version",
                                         printable_or_null(files.items[i].version)));
-    backend_file_list_finish(&files);
-    if (status == STATUS_OK && (!body || json_object_set(body, "files", list) < 0))
-        status = error_no_memory(err);
-    json_decref(list);
-    if (status != STATUS_OK) {
-        json_decref(body);
-        return status;
-    }
-    return worker_link_send_body(link, MESSAGE_DEVICE, body, err);
+    if (!body || json_object_set(body, "files", list) < 0)
+        return error_no_memory(err);
+    return worker_link_send_body(link, MESSAGE_DEVICE, json_incref(body), err);
 }
 
 static json_t *count_or_null(int64_t value)

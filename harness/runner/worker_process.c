@@ -10,6 +10,7 @@
 
 #include "backends/backend.h"
 #include "harness/core/child_output.h"
+#include "harness/core/cleanup.h"
 #include "harness/runner/child_environment.h"
 #include "harness/runner/named_worker.h"
 #include "harness/runner/tool.h"
@@ -125,30 +126,23 @@ enum status worker_process_start(struct worker_process *worker, const struct wor
     char *argv[] = {NULL, (char *)"worker", NULL};
     int to_worker[2], from_worker[2];
     char **envp = NULL;
-    char *path = NULL;
+    AUTO_FREE char *path = NULL;
     enum status status;
 
     worker->output_fd = child_output_open("assay-worker");
     if (worker->output_fd < 0)
         return error_set_errno(err, errno, "memory for the worker's output");
     TRY(tool_path(&path, err));
-    status = find_program(worker, start, program, err);
-    if (status != STATUS_OK) {
-        free(path);
-        return status;
-    }
+    TRY(find_program(worker, start, program, err));
     argv[0] = worker->foreign ? (char *)program[0] : path;
     if (program[1])
         argv[1] = (char *)program[1];
-    if (pipe2(to_worker, O_CLOEXEC) < 0) {
-        free(path);
+    if (pipe2(to_worker, O_CLOEXEC) < 0)
         return error_set_errno(err, errno, "pipe to the worker");
-    }
     status = open_words(from_worker, err);
     if (status != STATUS_OK) {
         close(to_worker[0]);
         close(to_worker[1]);
-        free(path);
         return status;
     }
     status = build_environment(worker, start, &envp, err);
@@ -170,7 +164,6 @@ enum status worker_process_start(struct worker_process *worker, const struct wor
         status = process_spawn(&options, &worker->process, err);
     }
     child_environment_free(envp);
-    free(path);
     close(to_worker[0]);
     close(from_worker[1]);
     if (status == STATUS_OK) {

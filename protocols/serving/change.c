@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "harness/core/cleanup.h"
 #include "protocols/serving/exceedance.h"
 #include "protocols/stats/distribution.h"
 
@@ -141,18 +142,17 @@ const char *served_change_verdict_name(int verdict)
 
 enum status served_change_family(struct served_change *const *list, size_t count, struct error *err)
 {
-    double *p = malloc((count + 1) * sizeof(*p));
-    enum status status = p ? STATUS_OK : error_no_memory(err);
+    AUTO_FREE double *p = calloc(count + 1, sizeof(*p));
 
-    for (size_t i = 0; i < count && p; i++)
+    if (!p)
+        return error_no_memory(err);
+    for (size_t i = 0; i < count; i++)
         p[i] = list[i] ? list[i]->p_worse : NAN;
-    if (p)
-        status = family_holm(p, count, p, err);
-    for (size_t i = 0; i < count && status == STATUS_OK; i++)
+    TRY(family_holm(p, count, p, err));
+    for (size_t i = 0; i < count; i++)
         if (list[i])
             list[i]->p_worse_family = p[i];
-    free(p);
-    return status;
+    return STATUS_OK;
 }
 
 #define M(name) MEMBER(struct served_figure, REAL, name)

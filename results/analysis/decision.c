@@ -307,12 +307,12 @@ static json_t *with_rows(const json_t *sheet, json_t *rows)
 
 static enum status conclude(struct gathered *g, json_t **ret, struct error *err)
 {
-    json_t *options = json_array(), *changes = json_array();
+    json_auto_t *options = json_array(), *changes = json_array();
     struct decision_answer answer;
     struct digest digest;
     char hex[DIGEST_HEX_SIZE];
-    enum status status = canonical_digest(g->decision, &digest, err);
 
+    TRY(canonical_digest(g->decision, &digest, err));
     decision_judge(g->problem, &answer);
     for (size_t i = 0; i < g->problem->option_count; i++)
         json_array_append_new(options, option_json(g, i, &answer));
@@ -320,20 +320,13 @@ static enum status conclude(struct gathered *g, json_t **ret, struct error *err)
     change_metrics(g, &answer, changes);
     change_limits(g, &answer, changes);
     change_margin(g, &answer, changes);
-    if (status == STATUS_OK) {
-        *ret = json_pack("{s:O, s:O, s:s, s:o, s:o, s:o, s:O, s:O, s:O, s:s}", "a",
-                         json_object_get(g->options[0].record, "id"), "decision", g->decision,
-                         "decision_sha256", digest_hex(&digest, hex), "prices",
-                         with_rows(g->prices, g->used_prices), "peaks",
-                         with_rows(g->peaks, g->used_peaks), "figures", figures_json(g), "options",
-                         options, "changes", changes, "notes", g->notes, "verdict",
-                         decision_verdict_name(answer.verdict));
-        if (!*ret)
-            status = error_no_memory(err);
-    }
-    json_decref(options);
-    json_decref(changes);
-    return status;
+    *ret = json_pack(
+        "{s:O, s:O, s:s, s:o, s:o, s:o, s:O, s:O, s:O, s:s}", "a",
+        json_object_get(g->options[0].record, "id"), "decision", g->decision, "decision_sha256",
+        digest_hex(&digest, hex), "prices", with_rows(g->prices, g->used_prices), "peaks",
+        with_rows(g->peaks, g->used_peaks), "figures", figures_json(g), "options", options,
+        "changes", changes, "notes", g->notes, "verdict", decision_verdict_name(answer.verdict));
+    return *ret ? STATUS_OK : error_no_memory(err);
 }
 
 static enum status make(struct store *store, const json_t *asked, json_t **ret, struct error *err)

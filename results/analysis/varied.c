@@ -167,13 +167,11 @@ enum status varied_of_arms(const json_t *a, const json_t *b, json_t **ret, struc
         "library.*",       "compiler.*",  "choice.*",
         "gemm.*",          "attention.*", NULL};
     struct arm arms[2] = {{0}, {0}};
-    enum status status = read_arm(a, &arms[0], err);
-    json_t *varied = json_object();
+    json_auto_t *varied = json_object();
 
-    if (status == STATUS_OK)
-        status = read_arm(b, &arms[1], err);
-    if (status == STATUS_OK)
-        status = vary_changes(varied, arms, err); /* first: what is named itself replaces it */
+    TRY(read_arm(a, &arms[0], err));
+    TRY(read_arm(b, &arms[1], err));
+    TRY(vary_changes(varied, arms, err)); /* first: what is named itself replaces it */
     if (differs(a, b, "workload_digest"))
         vary(varied, workload, "workload");
     if (!same_text(arms[0].root, arms[1].root))
@@ -188,11 +186,7 @@ enum status varied_of_arms(const json_t *a, const json_t *b, json_t **ret, struc
         vary(varied, implementation, "implementation");
     if (differs(a, b, "emulate"))
         vary(varied, emulation, "emulation");
-    if (status != STATUS_OK) {
-        json_decref(varied);
-        return status;
-    }
-    *ret = varied;
+    *ret = json_incref(varied);
     return STATUS_OK;
 }
 

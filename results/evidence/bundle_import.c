@@ -250,42 +250,33 @@ static enum status enter(struct importer *importer, const struct bundle_line *li
                              .blob = note_blob,
                              .context = importer};
     struct record_salts salts;
-    char *each = NULL;
+    AUTO_FREE char *each = NULL;
     bool known = false;
-    enum status status = STATUS_OK;
+    enum status status;
 
     if (!read_salt(json_object_get(line->json, "salt"), &salts, &each))
-        status = bad_line(importer, line, err, "its salt cannot be read");
-    if (status == STATUS_OK) {
-        status = record_digest(type, row.body, row.length, &salts, &row.digest, NULL, err);
-        if (status != STATUS_OK && err)
-            error_prefix(err, "%s:%" PRIu64 ": record %" PRId64, importer->path, line->number,
-                         leaf);
-    }
-    if (importer->is_known) {
-        if (status == STATUS_OK)
-            status = count_lacked(importer, type, &row.digest, err);
-        free(each);
-        return status;
-    }
+        return bad_line(importer, line, err, "its salt cannot be read");
+    status = record_digest(type, row.body, row.length, &salts, &row.digest, NULL, err);
+    if (status != STATUS_OK && err)
+        error_prefix(err, "%s:%" PRIu64 ": record %" PRId64, importer->path, line->number, leaf);
+    TRY(status);
+    if (importer->is_known)
+        return count_lacked(importer, type, &row.digest, err);
     row.salt = salts.has_all ? &salts.all : NULL;
     row.salts = each;
-    if (status == STATUS_OK && !merkle_part_add(&importer->part, 0, (uint64_t)leaf, &row.digest))
-        status = error_no_memory(err);
-    if (status == STATUS_OK)
-        status = find_known(importer, line, leaf, &row.digest, &known, err);
-    if (status == STATUS_OK && !known) {
-        status = store_enter_record(importer->store, &row, NULL, err);
-        /* A function of SQL that its body makes fail: malformed JSON, a path that is none. */
-        if (status != STATUS_OK && sqlite3_errcode(importer->store->db) == SQLITE_ERROR)
-            status = error_set(err, STATUS_CORRUPT, "does not have the members of its type");
-        if (status != STATUS_OK && err)
-            error_prefix(err, "%s:%" PRIu64 ": record %" PRId64, importer->path, line->number,
-                         leaf);
-        importer->summary->records += status == STATUS_OK;
-        bundle_receive(&importer->received, &row);
-    }
-    free(each);
+    if (!merkle_part_add(&importer->part, 0, (uint64_t)leaf, &row.digest))
+        return error_no_memory(err);
+    TRY(find_known(importer, line, leaf, &row.digest, &known, err));
+    if (known)
+        return STATUS_OK;
+    status = store_enter_record(importer->store, &row, NULL, err);
+    /* A function of SQL that its body makes fail: malformed JSON, a path that is none. */
+    if (status != STATUS_OK && sqlite3_errcode(importer->store->db) == SQLITE_ERROR)
+        status = error_set(err, STATUS_CORRUPT, "does not have the members of its type");
+    if (status != STATUS_OK && err)
+        error_prefix(err, "%s:%" PRIu64 ": record %" PRId64, importer->path, line->number, leaf);
+    importer->summary->records += status == STATUS_OK;
+    bundle_receive(&importer->received, &row);
     return status;
 }
 

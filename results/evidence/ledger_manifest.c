@@ -25,7 +25,7 @@ static enum status read_manifest(struct statement *statement, json_t **ret, stru
 {
     struct merkle tree = {0};
     char type[32] = "";
-    json_t *manifest = json_object();
+    json_auto_t *manifest = json_object();
     bool row = false, made = manifest != NULL;
     enum status status = STATUS_OK;
 
@@ -45,13 +45,11 @@ static enum status read_manifest(struct statement *statement, json_t **ret, stru
     }
     statement_end(statement);
     made = made && end_group(manifest, type, &tree);
-    if (status == STATUS_OK && !made)
-        status = error_no_memory(err);
-    if (status == STATUS_OK)
-        *ret = manifest;
-    else
-        json_decref(manifest);
-    return status;
+    TRY(status);
+    if (!made)
+        return error_no_memory(err);
+    *ret = json_incref(manifest);
+    return STATUS_OK;
 }
 
 enum status ledger_manifest(struct store *store, int64_t campaign, int64_t size, json_t **ret,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 #include "harness/core/file.h"
 #include "results/evidence/cosignature.h"
@@ -85,29 +86,26 @@ static enum status take_line(struct roster *roster, const char *path, uint64_t l
 
 enum status roster_read(const char *path, struct roster *ret, struct error *err)
 {
-    struct roster roster = {0};
+    CLEANUP(roster_finish) struct roster roster = {0};
     uint64_t number = 0;
-    char *bytes = NULL;
+    AUTO_FREE char *bytes = NULL;
     size_t length;
-    enum status status = file_read(path, FILE_MAX, &bytes, &length, err);
 
-    if (status == STATUS_OK && (strlen(bytes) != length || !text_is_utf8(bytes, length)))
-        status = error_set(err, STATUS_INVALID, "%s: is not UTF-8 text", path);
-    for (char *at = bytes, *next; status == STATUS_OK && at && *at; at = next) {
+    TRY(file_read(path, FILE_MAX, &bytes, &length, err));
+    if (strlen(bytes) != length || !text_is_utf8(bytes, length))
+        return error_set(err, STATUS_INVALID, "%s: is not UTF-8 text", path);
+    for (char *at = bytes, *next; *at; at = next) {
         const size_t line = strcspn(at, "\n");
 
         next = at + line + (at[line] == '\n');
         at[line] = '\0';
-        status = take_line(&roster, path, ++number, at, err);
+        TRY(take_line(&roster, path, ++number, at, err));
     }
-    free(bytes);
-    if (status == STATUS_OK && roster.count == 0)
-        status = error_set(err, STATUS_INVALID, "%s: names no key", path);
-    if (status == STATUS_OK)
-        *ret = roster;
-    else
-        roster_finish(&roster);
-    return status;
+    if (roster.count == 0)
+        return error_set(err, STATUS_INVALID, "%s: names no key", path);
+    *ret = roster;
+    roster = (struct roster){0};
+    return STATUS_OK;
 }
 
 void roster_finish(struct roster *roster)

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 #include "results/evidence/verify_internal.h"
 
@@ -286,17 +287,16 @@ static enum status check_all(struct verify *verify, struct error *err)
                                      verify_serving};
     static step_fn *const last_steps[] = {verify_shown, verify_cells, verify_estimates,
                                           verify_comparisons};
-    struct side *sides = malloc(SIDES * sizeof(*sides));
-    enum status status = sides ? STATUS_OK : error_no_memory(err);
+    AUTO_FREE struct side *sides = calloc(SIDES, sizeof(*sides));
+    enum status status = STATUS_OK;
 
-    if (status == STATUS_OK)
-        status = identify(verify, err);
-    if (status == STATUS_OK && !verify->damaged)
-        status = verify_schema(verify, err);
-    if (status != STATUS_OK || verify->damaged) {
-        free(sides);
-        return status;
-    }
+    if (!sides)
+        return error_no_memory(err);
+    TRY(identify(verify, err));
+    if (!verify->damaged)
+        TRY(verify_schema(verify, err));
+    if (verify->damaged)
+        return STATUS_OK;
     init_side(&sides[0], verify, verify_structure, NULL);
     init_side(&sides[1], verify, verify_tables, verify_complete);
     init_side(&sides[2], verify, verify_trials, NULL);
@@ -309,7 +309,6 @@ static enum status check_all(struct verify *verify, struct error *err)
         if (status == STATUS_OK)
             status = side_status;
     }
-    free(sides);
     for (size_t i = 0; i < sizeof(last_steps) / sizeof(last_steps[0]); i++)
         if (status == STATUS_OK && verify->readable && !verify->stopped)
             status = last_steps[i](verify, err);

@@ -70,7 +70,7 @@ static void check_record(struct verify_worker *worker, sqlite3_stmt *row)
     struct record_count members;
     struct error err = ERROR_INIT;
     struct digest digest;
-    json_t *each = NULL;
+    json_auto_t *each = NULL;
     char key[24];
     enum status status = STATUS_CORRUPT;
 
@@ -92,7 +92,6 @@ static void check_record(struct verify_worker *worker, sqlite3_stmt *row)
         !salts_fit(worker->verify, type, text_at(row, 4), (size_t)sqlite3_column_bytes(row, 4),
                    &salts, &members, is_own))
         status = error_set(&err, STATUS_CORRUPT, "has other salts than it needs (%s)", type->name);
-    json_decref(each);
     if (status != STATUS_OK)
         VERIFY_ADD(&worker->findings, RECORD_FORM, key_of(row, key), err.message);
 }

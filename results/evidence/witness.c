@@ -116,7 +116,7 @@ static enum status read_state(const char *path, const char *origin, struct kept 
                               struct text *rest, struct error *err)
 {
     struct error reason = ERROR_INIT;
-    char *bytes = NULL;
+    AUTO_FREE char *bytes = NULL;
     size_t length = 0;
     enum status status = file_read(path, STATE_MAX, &bytes, &length, &reason);
 
@@ -126,22 +126,21 @@ static enum status read_state(const char *path, const char *origin, struct kept 
     if (status != STATUS_OK)
         return error_set(err, status, "%s", reason.message);
     if (strlen(bytes) != length)
-        status = bad_state(path, err);
-    for (const char *at = bytes; status == STATUS_OK && *at;) {
+        return bad_state(path, err);
+    for (const char *at = bytes; *at;) {
         const size_t line = strcspn(at, "\n");
         struct kept kept;
         char name[64];
 
         if (at[line] != '\n' || !parse_line(at, line, name, &kept))
-            status = bad_state(path, err);
-        else if (!strcmp(name, origin))
+            return bad_state(path, err);
+        if (!strcmp(name, origin))
             *ret = kept;
         else if (rest)
             text_append_bytes(rest, at, line + 1);
-        at += line + (at[line] == '\n');
+        at += line + 1;
     }
-    free(bytes);
-    return status;
+    return STATUS_OK;
 }
 
 static enum status write_state(const char *path, const struct note *note, struct text *rest,

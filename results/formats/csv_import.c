@@ -259,7 +259,7 @@ enum status csv_import_samples(FILE *file, const char *origin, const struct csv_
                                struct csv_samples *ret, struct error *err)
 {
     static const struct csv_columns usual = {0};
-    struct csv_samples samples = {0};
+    CLEANUP(csv_samples_finish) struct csv_samples samples = {0};
     CLEANUP(text_finish) struct text shown = TEXT_INIT;
     struct import import = {
         .origin = origin, .samples = &samples, .columns = columns ? columns : &usual};
@@ -272,13 +272,11 @@ enum status csv_import_samples(FILE *file, const char *origin, const struct csv_
     status = csv_reader_run_any(file, origin, take_header, take_sample, &import, err);
     name_index_finish(&import.series_index);
     name_index_finish(&import.member_index);
-    if (status == STATUS_OK && samples.series_count == 0)
-        status = error_set(err, STATUS_INVALID, "%s:2: no samples after the header", origin);
-    if (status != STATUS_OK) {
-        csv_samples_finish(&samples);
-        return status;
-    }
+    TRY(status);
+    if (samples.series_count == 0)
+        return error_set(err, STATUS_INVALID, "%s:2: no samples after the header", origin);
     *ret = samples;
+    samples = (struct csv_samples){0};
     return STATUS_OK;
 }
 
@@ -407,7 +405,7 @@ enum status csv_import_pairs(FILE *file, const char *origin, struct csv_pairs *r
                              struct error *err)
 {
     static const char *const columns[] = {"series", "pair", "arm", "value_ns"};
-    struct csv_pairs pairs = {0};
+    CLEANUP(csv_pairs_finish) struct csv_pairs pairs = {0};
     struct import import = {.origin = origin, .pairs = &pairs};
     enum status status = csv_reader_run(file, origin, columns, 4, take_arm, &import, err);
 
@@ -421,11 +419,9 @@ enum status csv_import_pairs(FILE *file, const char *origin, struct csv_pairs *r
         free(import.seen[i]);
     free(import.seen);
     free(import.last_line);
-    if (status != STATUS_OK) {
-        csv_pairs_finish(&pairs);
-        return status;
-    }
+    TRY(status);
     *ret = pairs;
+    pairs = (struct csv_pairs){0};
     return STATUS_OK;
 }
 

@@ -80,24 +80,17 @@ static enum status add_result(struct store *store, int64_t cell, json_t *subject
 enum status export_intoto(struct store *store, const struct export_request *request, FILE *file,
                           struct error *err)
 {
-    json_t *subjects = json_array(), *results = json_array(), *statement, *envelope;
+    json_auto_t *subjects = json_array(), *results = json_array(), *statement = NULL;
+    json_t *envelope;
     AUTO_FREE char *payload = NULL;
-    enum status status = STATUS_OK;
 
-    for (size_t i = 0; i < request->count && status == STATUS_OK; i++)
-        status = add_result(store, request->cells[i], subjects, results, err);
-    if (status != STATUS_OK) {
-        json_decref(subjects);
-        json_decref(results);
-        return status;
-    }
-    statement = json_pack("{s:s, s:o, s:s, s:{s:o}}", "_type", STATEMENT_TYPE, "subject", subjects,
+    for (size_t i = 0; i < request->count; i++)
+        TRY(add_result(store, request->cells[i], subjects, results, err));
+    statement = json_pack("{s:s, s:O, s:s, s:{s:O}}", "_type", STATEMENT_TYPE, "subject", subjects,
                           "predicateType", PREDICATE_TYPE, "predicate", "results", results);
     if (!statement || !request->signer)
-        return export_put_json(statement, JSON_INDENT(2), file, err);
-    status = canonical_dump(statement, &payload, err);
-    json_decref(statement);
-    if (status == STATUS_OK)
-        status = dsse_sign(PAYLOAD_TYPE, payload, strlen(payload), request->signer, &envelope, err);
-    return status == STATUS_OK ? export_put_json(envelope, JSON_INDENT(2), file, err) : status;
+        return export_put_json(json_incref(statement), JSON_INDENT(2), file, err);
+    TRY(canonical_dump(statement, &payload, err));
+    TRY(dsse_sign(PAYLOAD_TYPE, payload, strlen(payload), request->signer, &envelope, err));
+    return export_put_json(envelope, JSON_INDENT(2), file, err);
 }

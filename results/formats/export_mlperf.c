@@ -143,28 +143,23 @@ enum status export_mlperf(struct store *store, const struct export_request *requ
                           struct error *err)
 {
     struct log log = {.file = file};
-    enum status status = STATUS_OK;
 
-    for (size_t i = 0; i < request->count && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < request->count; i++) {
         struct export_request one = {.cells = request->cells + i, .count = 1};
-        json_t *record = NULL, *rows = NULL;
+        json_auto_t *record = NULL, *rows = NULL;
         int64_t created;
 
-        status = store_cell_json(store, request->cells[i], &record, err);
-        if (status == STATUS_OK)
-            status = export_rows(store, &one, &rows, err);
-        if (status == STATUS_OK) {
-            log.record = record;
-            created =
-                json_integer_value(json_object_get(json_array_get(rows, 0), "created_utc_ns"));
-            put_context(&log, created);
-            put_trials(&log);
-            put_row(&log, json_array_get(rows, 0), created);
-            put_early_stopping(&log, created);
-            status = log.failed ? error_no_memory(err) : export_check(file, err);
-        }
-        json_decref(rows);
-        json_decref(record);
+        TRY(store_cell_json(store, request->cells[i], &record, err));
+        TRY(export_rows(store, &one, &rows, err));
+        log.record = record;
+        created = json_integer_value(json_object_get(json_array_get(rows, 0), "created_utc_ns"));
+        put_context(&log, created);
+        put_trials(&log);
+        put_row(&log, json_array_get(rows, 0), created);
+        put_early_stopping(&log, created);
+        if (log.failed)
+            return error_no_memory(err);
+        TRY(export_check(file, err));
     }
-    return status;
+    return STATUS_OK;
 }

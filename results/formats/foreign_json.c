@@ -308,13 +308,12 @@ static enum status add_fio(const struct foreign_program *program, struct import_
 {
     static const char *const directions[] = {"read", "write", "trim"};
     const char *name, *host = claim_text_about(entry->fields, "hostname"); /* of fio --client */
-    enum status status = need_text(entry->fields, entry->where, "jobname", &name, err);
 
-    if (status == STATUS_OK && !strcmp(name, "All clients"))
+    TRY(need_text(entry->fields, entry->where, "jobname", &name, err));
+    if (!strcmp(name, "All clients"))
         return STATUS_OK; /* the sum of the others, in fio --client */
-    if (status == STATUS_OK)
-        status = check_fio(entry, err);
-    for (size_t i = 0; status == STATUS_OK && i < sizeof(directions) / sizeof(directions[0]); i++) {
+    TRY(check_fio(entry, err));
+    for (size_t i = 0; i < sizeof(directions) / sizeof(directions[0]); i++) {
         const json_t *figures = json_object_get(entry->fields, directions[i]);
         struct store_claim *claim;
         AUTO_FREE char *words = NULL;
@@ -322,31 +321,28 @@ static enum status add_fio(const struct foreign_program *program, struct import_
 
         if (!has_figures(figures))
             continue;
-        status = json_object_get(figures, "bw_bytes")
-                     ? claim_get_positive(figures, entry->where, "bw_bytes", &rate, err)
-                     : error_set(err, STATUS_INVALID,
-                                 "%s: bw_bytes: is missing, as before fio 3.0, whose bw may be in "
-                                 "kB or KiB: run it with fio 3",
-                                 entry->where);
-        if (status != STATUS_OK)
-            break;
+        if (!json_object_get(figures, "bw_bytes"))
+            return error_set(
+                err, STATUS_INVALID,
+                "%s: bw_bytes: is missing, as before fio 3.0, whose bw may be in kB or "
+                "KiB: run it with fio 3",
+                entry->where);
+        TRY(claim_get_positive(figures, entry->where, "bw_bytes", &rate, err));
         words = text_format("%s %s", name, directions[i]);
-        status = words ? foreign_begin(program, claims, entry, words,
-                                       json_pack("{s:s, s:s, s:O?}", "jobname", name, "direction",
-                                                 directions[i], "options",
-                                                 json_object_get(entry->fields, "job options")),
-                                       &claim, err)
-                       : error_no_memory(err);
-        if (status != STATUS_OK)
-            break;
+        if (!words)
+            return error_no_memory(err);
+        TRY(foreign_begin(program, claims, entry, words,
+                          json_pack("{s:s, s:s, s:O?}", "jobname", name, "direction", directions[i],
+                                    "options", json_object_get(entry->fields, "job options")),
+                          &claim, err));
         claim->rate = rate;
         claim->item_name = "byte";
         claim->items = 1;
-        status = foreign_finish(program, claim, host, host ? "hostname" : "name of the host", NULL,
-                                "name of the processor", claim_text_about(entry->root, "time"),
-                                "time", err);
+        TRY(foreign_finish(program, claim, host, host ? "hostname" : "name of the host", NULL,
+                           "name of the processor", claim_text_about(entry->root, "time"), "time",
+                           err));
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* ---- all of them ---- */

@@ -28,20 +28,17 @@ static bool ends_with(const char *key, const char *end)
 static enum status check_return(const struct foreign_entry *entry, const char *key,
                                 struct error *err)
 {
-    enum status status = STATUS_OK;
-
-    for (const char *slash = strchr(key, '/'); slash && status == STATUS_OK;
-         slash = strchr(slash + 1, '/')) {
+    for (const char *slash = strchr(key, '/'); slash; slash = strchr(slash + 1, '/')) {
         AUTO_FREE char *name = text_format("%.*s/return_code", (int)(slash - key), key);
         const json_t *code = name ? json_object_get(entry->fields, name) : NULL;
 
         if (!name)
-            status = error_no_memory(err);
+            return error_no_memory(err);
         else if (code && !(json_is_number(code) && json_number_value(code) == 0))
-            status = error_set(err, STATUS_INVALID, "%s: %.100s: its %.100s is not 0", entry->where,
-                               key, name);
+            return error_set(err, STATUS_INVALID, "%s: %.100s: its %.100s is not 0", entry->where,
+                             key, name);
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* A value of a node's line; those without a documented unit are left out. */

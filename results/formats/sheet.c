@@ -139,27 +139,22 @@ static enum status take_row(void *context, const char *const *fields, uint64_t l
 enum status sheet_parse(const struct sheet_form *form, void *context, const char *origin,
                         const char *text, size_t length, json_t **ret, struct error *err)
 {
-    struct sheet sheet = {.form = form, .context = context, .origin = origin, .rows = json_array()};
+    json_auto_t *rows = json_array();
+    struct sheet sheet = {.form = form, .context = context, .origin = origin, .rows = rows};
     const struct digest digest = digest_bytes(text, length);
     FILE *file = length ? fmemopen((void *)(uintptr_t)text, length, "r") : NULL;
     char hex[DIGEST_HEX_SIZE];
-    enum status status = STATUS_OK;
+    enum status status;
 
     if (length == 0)
-        status = error_set_at(err, STATUS_INVALID, origin, 1, "the file is empty");
-    else if (!file)
-        status = error_set_errno(err, errno, "%s", origin);
-    if (status == STATUS_OK)
-        status = csv_reader_run_any(file, origin, take_header, take_row, &sheet, err);
-    if (status == STATUS_OK && json_array_size(sheet.rows) == 0)
-        status = error_set_at(err, STATUS_INVALID, origin, 1, "there is no row in it");
-    if (status == STATUS_OK) {
-        *ret = json_pack("{s:s, s:O}", "sha256", digest_hex(&digest, hex), "rows", sheet.rows);
-        if (!*ret)
-            status = error_no_memory(err);
-    }
-    if (file)
-        fclose(file);
-    json_decref(sheet.rows);
-    return status;
+        return error_set_at(err, STATUS_INVALID, origin, 1, "the file is empty");
+    if (!file)
+        return error_set_errno(err, errno, "%s", origin);
+    status = csv_reader_run_any(file, origin, take_header, take_row, &sheet, err);
+    fclose(file);
+    TRY(status);
+    if (json_array_size(rows) == 0)
+        return error_set_at(err, STATUS_INVALID, origin, 1, "there is no row in it");
+    *ret = json_pack("{s:s, s:O}", "sha256", digest_hex(&digest, hex), "rows", rows);
+    return *ret ? STATUS_OK : error_no_memory(err);
 }

@@ -9,6 +9,7 @@
 #include <sodium.h>
 
 #include "harness/core/canonical.h"
+#include "harness/core/cleanup.h"
 
 #define PATH_PARTS_MAX 4 /* the longest path of a member that can be withheld */
 
@@ -252,7 +253,7 @@ static bool reads_as(struct record_span span, const char *name, struct digest *r
 static bool visit_member(struct scan *scan, struct record_span value)
 {
     struct digest commitment;
-    struct text path = TEXT_INIT;
+    CLEANUP(text_finish) struct text path = TEXT_INIT;
 
     if (!scan->visitor->member || !is_committed(scan))
         return true;
@@ -263,7 +264,6 @@ static bool visit_member(struct scan *scan, struct record_span value)
         scan->status = scan->visitor->member(
             scan->visitor->context, (struct record_span){path.data, path.length}, value,
             reads_as(value, "withheld", &commitment) ? &commitment : NULL, scan->err);
-    text_finish(&path);
     return scan->status == STATUS_OK;
 }
 

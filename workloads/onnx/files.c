@@ -37,31 +37,25 @@ void onnx_file_note(const struct digest *digest, const char *path)
 enum status onnx_file_find(const struct digest *digest, const char *what, char **ret,
                            struct error *err)
 {
-    char hex[DIGEST_HEX_SIZE], *noted = onnx_file_noted(digest);
-    char *path = noted ? realpath(noted, NULL) : NULL;
+    char hex[DIGEST_HEX_SIZE];
+    AUTO_FREE char *noted = onnx_file_noted(digest), *path = noted ? realpath(noted, NULL) : NULL;
     struct digest found;
-    enum status status;
 
     if (!path)
-        status =
-            error_set(err, STATUS_NOT_FOUND, "%s, the file of SHA-256 %s, is not known here: %s",
-                      what, digest_hex(digest, hex),
-                      noted ? "`assay describe` of its declaration, beside which it lies, "
-                              "makes it known"
-                            : "set XDG_CACHE_HOME or HOME");
-    else
-        status = digest_file(path, &found, NULL, err);
-    if (status == STATUS_OK && !digest_equal(digest, &found))
-        status = error_set(err, STATUS_INVALID,
-                           "%s was changed since the campaign was planned: %s has no longer the "
-                           "SHA-256 %s",
-                           what, path, digest_hex(digest, hex));
-    free(noted);
-    if (status == STATUS_OK)
-        *ret = path;
-    else
-        free(path);
-    return status;
+        return error_set(err, STATUS_NOT_FOUND, "%s, the file of SHA-256 %s, is not known here: %s",
+                         what, digest_hex(digest, hex),
+                         noted ? "`assay describe` of its declaration, beside which it lies, makes "
+                                 "it known"
+                               : "set XDG_CACHE_HOME or HOME");
+    TRY(digest_file(path, &found, NULL, err));
+    if (!digest_equal(digest, &found))
+        return error_set(err, STATUS_INVALID,
+                         "%s was changed since the campaign was planned: %s has no longer the "
+                         "SHA-256 %s",
+                         what, path, digest_hex(digest, hex));
+    *ret = path;
+    path = NULL;
+    return STATUS_OK;
 }
 
 static enum status is_there(const struct digest *digest, const char *what, struct error *err)
