@@ -280,8 +280,7 @@ static void weigh_self_declared(struct judgement *judgement, const json_t *a, co
         else
             json_array_append_new(judgement->reasons, json_string(no_evidence));
     }
-    if (json_is_true(json_object_get(a, "device.simulated")) &&
-        json_is_true(json_object_get(b, "device.simulated")))
+    if (member_is_true(a, "device.simulated") && member_is_true(b, "device.simulated"))
         json_array_append_new(judgement->except, json_string("device.simulated"));
     if (foreign_worker_in(json_object_get(a, "identity.origin")) &&
         json_equal(json_object_get(a, "identity.origin"), json_object_get(b, "identity.origin")))

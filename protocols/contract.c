@@ -84,7 +84,7 @@ static const struct declaration_schema schema = {ENTRY_GROUP(struct raw, fields)
 
 static uint64_t count(const json_t *object, const char *name)
 {
-    const double value = member_number_or(object, name, 0);
+    const double value = member_real(object, name);
 
     return value >= 1 && value <= ACCEPTANCE_MAX && value == floor(value) ? (uint64_t)value : 0;
 }

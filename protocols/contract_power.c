@@ -180,7 +180,7 @@ static void put_item(const json_t *contract, size_t index, const struct contract
 enum status contract_power(const struct contract *contract, double sd, json_t **ret,
                            struct error *err)
 {
-    const size_t count = json_array_size(json_object_get(contract->json, "items"));
+    const size_t count = member_size(contract->json, "items");
     AUTO_FREE struct item_power *items = calloc(count + 1, sizeof(*items));
     struct power power = {.contract = member_string(contract->json, "contract"),
                           .contract_sha256 = contract->digest,

@@ -320,7 +320,7 @@ static enum status take_contracts(struct decision *decision, struct error *err)
     enum status status = STATUS_OK;
 
     EACH(one, requirements) {
-        const char *name = json_string_value(json_object_get(one, "contract"));
+        const char *name = member_string(one, "contract");
         struct contract contract = {.json = NULL};
         char *path;
 

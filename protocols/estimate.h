@@ -187,6 +187,10 @@ enum status estimate_cell(const struct estimate_series *trials, size_t trial_cou
                           const struct estimate_options *options, struct estimate **ret,
                           struct error *err);
 void estimate_destroy(struct estimate *estimate);
+static inline void estimate_cleanup(struct estimate **estimate)
+{
+    estimate_destroy(*estimate);
+}
 
 /* Whether the cell's value is a headline, and whether trials are too short to tell. */
 bool estimate_is_steady(const struct estimate *estimate);

@@ -79,15 +79,10 @@ void finding_add_shown(struct finding_list *list, enum finding_code code, const 
     list->items[before].detail = copy;
 }
 
-static bool same_text(const char *a, const char *b)
-{
-    return a && b ? !strcmp(a, b) : a == b;
-}
-
 bool finding_same_kind(const struct finding *a, const struct finding *b)
 {
-    return a->code == b->code && same_text(a->subject, b->subject) &&
-           same_text(a->detail, b->detail);
+    return a->code == b->code && text_same(a->subject, b->subject) &&
+           text_same(a->detail, b->detail);
 }
 
 /* ---- text ---- */

@@ -172,7 +172,7 @@ static enum status check_machine(const json_t *first, const json_t *later, struc
     json_object_foreach((json_t *)first, name, reading)
     {
         const json_t *was = json_object_get(reading, "value");
-        const json_t *is = json_object_get(json_object_get(later, name), "value");
+        const json_t *is = member_in(later, name, "value");
         char old[64], new[64];
 
         if (!is_of_machine(name) || !is_known(was) || !is_known(is) || json_equal(was, is))
@@ -208,8 +208,8 @@ static enum status check_files(const json_t *first, const json_t *later, struct 
 
 enum status same_stack_check(const json_t *first, const json_t *later, struct error *err)
 {
-    const json_t *was = json_object_get(json_object_get(first, "environment"), "host");
-    const json_t *is = json_object_get(json_object_get(later, "environment"), "host");
+    const json_t *was = member_in(first, "environment", "host");
+    const json_t *is = member_in(later, "environment", "host");
 
     if (was && is) {
         TRY(check_machine(was, is, err));

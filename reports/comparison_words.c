@@ -30,8 +30,7 @@ struct stored_comparison comparison_from_record(const json_t *body)
     type_read(&comparison_type, numbers, &read.numbers);
     type_read(&served_change_type, served, &read.change);
     read.numbers.paired = json_object_get(numbers, "pairs") != NULL;
-    read.numbers.family =
-        (size_t)json_integer_value(json_object_get(json_object_get(body, "family_of"), "size"));
+    read.numbers.family = (size_t)member_integer(json_object_get(body, "family_of"), "size");
     if (!reproduce)
         return read;
     /* By the interval that the verdict is based on. */

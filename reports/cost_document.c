@@ -39,8 +39,7 @@ static void say_option(struct doc *doc, const json_t *option, const char *curren
     const char *kind = member_text(option, "kind");
 
     doc_add(doc, "%s, %s (line %lld)\tan hour\t", member_string(option, "item"),
-            strcmp(kind, "cloud") ? "bought" : "rented",
-            (long long)json_integer_value(json_object_get(option, "line")));
+            strcmp(kind, "cloud") ? "bought" : "rented", member_integer(option, "line"));
     append_range(&doc->block, json_object_get(option, "hourly"), currency);
     append_parts(&doc->block, json_object_get(option, "parts"));
     doc_end(doc, NULL);
@@ -73,8 +72,7 @@ static void say_cost(struct doc *doc, const json_t *cost)
     EACH(entry, json_object_get(cost, "notes")) {
         doc_add(doc, "{soft note: ");
         if (json_is_integer(json_object_get(entry, "line")))
-            doc_add(doc,
-                    "line %lld: ", (long long)json_integer_value(json_object_get(entry, "line")));
+            doc_add(doc, "line %lld: ", member_integer(entry, "line"));
         doc_say(doc, NULL, "%s}", member_string(entry, "text"));
     }
 }

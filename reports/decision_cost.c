@@ -17,7 +17,7 @@ static size_t cost_figure(const json_t *body)
     EACH(figure, figures) {
         if (strncmp(member_text(figure, "name"), "cost", 4) != 0)
             continue;
-        if (json_is_true(json_object_get(figure, "objective")))
+        if (member_is_true(figure, "objective"))
             return figure_at;
         found = found == count ? figure_at : found;
     }

@@ -37,7 +37,7 @@ static void append_standing(struct text *out, const json_t *option)
 /* Requirements, and shares of declared peaks, a line each. */
 static void append_met(struct text *out, const json_t *body, const json_t *option)
 {
-    const json_t *required = json_object_get(json_object_get(body, "decision"), "requirements");
+    const json_t *required = member_in(body, "decision", "requirements");
     const char *before = "";
 
     EACH(entry, json_object_get(option, "requirements")) {
@@ -74,9 +74,9 @@ static void append_head(struct text *out, const json_t *figure)
 {
     decision_figure_name(out, figure);
     doc_phrase(out, "\n{soft %s}",
-               !json_is_true(json_object_get(figure, "objective")) ? "required only"
-               : !strcmp(member_text(figure, "better"), "lower")   ? "lower is better"
-                                                                   : "higher is better");
+               !member_is_true(figure, "objective")              ? "required only"
+               : !strcmp(member_text(figure, "better"), "lower") ? "lower is better"
+                                                                 : "higher is better");
 }
 
 void decision_options(struct doc *doc, const json_t *body)

@@ -45,14 +45,14 @@ void decision_question_words(struct text *out, const json_t *body)
         doc_phrase(out, "%s", asked);
     else
         doc_phrase(out, "Which of %zu options meets what is required, and is dominated by none?",
-                   json_array_size(json_object_get(body, "options")));
+                   member_size(body, "options"));
 }
 
 /* After `before`: "goodput at least 40 requests/s is missed by all; the contract tender is missed
  * by a, b" */
 static void append_missed(struct text *out, const json_t *body, const char *before)
 {
-    const json_t *required = json_object_get(json_object_get(body, "decision"), "requirements");
+    const json_t *required = member_in(body, "decision", "requirements");
     const json_t *options = json_object_get(body, "options");
     bool is_first = true;
 
@@ -105,8 +105,7 @@ static bool any_unfit(const json_t *body)
 void decision_answer_words(struct text *out, const json_t *body)
 {
     const char *verdict = member_text(body, "verdict");
-    const size_t required =
-        json_array_size(json_object_get(json_object_get(body, "decision"), "requirements"));
+    const size_t required = member_size(json_object_get(body, "decision"), "requirements");
     const char *meets = required > 1 ? ", which meet all requirements"
                         : required   ? ", which meet the requirement"
                                      : "";
@@ -268,7 +267,7 @@ void decision_note_words(struct text *out, const json_t *body, const json_t *not
 /* The row of the price sheet that is changed; NULL: another thing is. */
 static const json_t *row_of(const json_t *body, const json_t *change)
 {
-    const json_t *rows = json_object_get(json_object_get(body, "prices"), "rows");
+    const json_t *rows = member_in(body, "prices", "rows");
 
     EACH(row, rows)
         if (!strcmp(member_text(change, "what"), "price") &&
@@ -290,8 +289,7 @@ static void append_subject(struct text *out, const json_t *body, const json_t *c
     const enum metric_id metric = metric_find(member_text(change, "metric"));
 
     if (row) {
-        doc_phrase(out, "the price in line %lld (%s, %s)",
-                   (long long)json_integer_value(json_object_get(change, "line")),
+        doc_phrase(out, "the price in line %lld (%s, %s)", member_integer(change, "line"),
                    member_text(row, "item"), member_text(row, "kind"));
     } else if (!strcmp(what, "metric")) {
         doc_phrase(out, "the %s of %s, and its interval,",
@@ -300,19 +298,18 @@ static void append_subject(struct text *out, const json_t *body, const json_t *c
     } else if (!strcmp(what, "margin")) {
         doc_phrase(out, "the margin within which differences do not count");
     } else {
-        const json_t *list = json_object_get(json_object_get(body, "decision"), "requirements");
+        const json_t *list = member_in(body, "decision", "requirements");
 
         doc_phrase(out, "the limit of ");
         decision_requirement_words(
-            out, json_array_get(
-                     list, (size_t)json_integer_value(json_object_get(change, "requirement"))));
+            out, json_array_get(list, (size_t)member_integer(change, "requirement")));
     }
 }
 
 static enum metric_id metric_of_change(const json_t *body, const json_t *change)
 {
-    const json_t *list = json_object_get(json_object_get(body, "decision"), "requirements");
-    const size_t index = (size_t)json_integer_value(json_object_get(change, "requirement"));
+    const json_t *list = member_in(body, "decision", "requirements");
+    const size_t index = (size_t)member_integer(change, "requirement");
 
     return !strcmp(member_text(change, "what"), "limit")
                ? metric_find(member_text(json_array_get(list, index), "figure"))
@@ -343,7 +340,7 @@ static const char *standing_of(const json_t *body, const char *name)
 /* "misses goodput at least 40 requests/s": by the requirement that the change is of, if one is. */
 static void append_missed_by(struct text *out, const json_t *body, const json_t *change)
 {
-    const json_t *list = json_object_get(json_object_get(body, "decision"), "requirements");
+    const json_t *list = member_in(body, "decision", "requirements");
     const json_t *found = NULL;
     size_t count = 0;
 
@@ -397,7 +394,7 @@ void decision_change_words(struct text *out, const json_t *body, const json_t *c
         doc_phrase(out, "%s%s, ", *unit.name ? " " : "", unit.name);
         append_factor(out, factor);
     }
-    if (json_array_size(json_object_get(change, "then")) == 0) {
+    if (member_size(change, "then") == 0) {
         doc_phrase(out, ": the decision is ");
         doc_spaced(out, member_text(change, "verdict"));
     }
@@ -477,10 +474,8 @@ void decision_sure_words(struct text *out, const json_t *body)
             append_reason(out, option);
     EACH(option, json_object_get(body, "notes")) {
         if (!strcmp(member_text(option, "text"), finding_kinds[FINDING_PRICE_NOT_VALID].words))
-            text_append_format(
-                out, " The price in line %lld was not valid on %s.",
-                (long long)json_integer_value(json_object_get(option, "line")),
-                member_text(json_object_get(json_object_get(body, "decision"), "assumptions"),
-                            "as_of"));
+            text_append_format(out, " The price in line %lld was not valid on %s.",
+                               member_integer(option, "line"),
+                               member_text(member_in(body, "decision", "assumptions"), "as_of"));
     }
 }

@@ -34,7 +34,7 @@ static const struct verdict *verdict_of(const char *name)
 
 static struct number_unit unit_of(const json_t *item)
 {
-    struct metric_value value = {.value = json_number_value(json_object_get(item, "declared"))};
+    struct metric_value value = {.value = member_real(item, "declared")};
 
     snprintf(value.unit, sizeof(value.unit), "%s", member_text(item, "unit"));
     return view_metric_unit(metric_find(member_text(item, "metric")), &value);
@@ -78,7 +78,7 @@ static void say_unit(struct doc *doc, const struct view *view, const json_t *ite
         doc_add(doc, "\t");
         append_figure(&doc->block, json_object_get(unit, figures[i]), &scale);
     }
-    doc_add(doc, "\t%lld\t", (long long)json_integer_value(json_object_get(unit, "trials")));
+    doc_add(doc, "\t%lld\t", member_integer(unit, "trials"));
     append_verdict(&doc->block, unit);
     doc_end(doc, NULL);
 }
@@ -97,9 +97,8 @@ static void say_item(struct doc *doc, const struct view *view, const json_t *con
     }
     if (json_is_object(json_object_get(declared, "units")))
         doc_add(doc, "%zu. all %zu units\t%lld rejected, %lld open: ", index + 1,
-                json_array_size(units),
-                (long long)json_integer_value(json_object_get(item, "rejected")),
-                (long long)json_integer_value(json_object_get(item, "inconclusive")));
+                json_array_size(units), member_integer(item, "rejected"),
+                member_integer(item, "inconclusive"));
     else if (member_string(item, "reason"))
         doc_add(doc, "%zu. %s %s\t", index + 1, workload, member_string(item, "metric"));
     else
@@ -131,15 +130,14 @@ static void say_items(struct doc *doc, const struct view *view, const json_t *bo
  */
 static double spread_of(const json_t *item, uint64_t *ret_trials)
 {
-    const double alpha = json_number_value(json_object_get(item, "alpha"));
+    const double alpha = member_real(item, "alpha");
     const json_t *units = json_object_get(item, "units");
     double squares = 0;
     size_t count = 0;
 
     EACH(unit, units) {
-        const double trials = json_number_value(json_object_get(unit, "trials")),
-                     value = json_number_value(json_object_get(unit, "value")),
-                     best = json_number_value(json_object_get(unit, "best"));
+        const double trials = member_real(unit, "trials"), value = member_real(unit, "value"),
+                     best = member_real(unit, "best");
 
         if (!(trials >= 2) || !(value > 0) || !(best > 0) || best == value)
             continue;
@@ -156,13 +154,12 @@ static double spread_of(const json_t *item, uint64_t *ret_trials)
 static void append_characteristic(struct text *out, const json_t *body, const json_t *item,
                                   size_t index)
 {
-    const struct acceptance_rule rule = {
-        .declared = json_number_value(json_object_get(item, "declared")),
-        .limiting = json_number_value(json_object_get(item, "limiting")),
-        .alpha = json_number_value(json_object_get(item, "alpha")),
-        .beta = json_number_value(json_object_get(item, "beta")),
-        .at_most = json_number_value(json_object_get(item, "declared")) <
-                   json_number_value(json_object_get(item, "limiting"))};
+    const struct acceptance_rule rule = {.declared = member_real(item, "declared"),
+                                         .limiting = member_real(item, "limiting"),
+                                         .alpha = member_real(item, "alpha"),
+                                         .beta = member_real(item, "beta"),
+                                         .at_most = member_real(item, "declared") <
+                                                    member_real(item, "limiting")};
     const struct number_unit unit = unit_of(item), percent = {0.01, "%"};
     const char *digest = member_string(body, "contract_sha256");
     struct plot_point accepted[CURVE_POINTS], rejected[CURVE_POINTS], levels[4];
@@ -221,7 +218,7 @@ static void say_planned(struct doc *doc, const json_t *campaigns)
     size_t planned = 0;
 
     EACH(campaign, campaigns)
-        planned += json_is_true(json_object_get(campaign, "planned"));
+        planned += member_is_true(campaign, "planned");
     if (planned == json_array_size(campaigns)) {
         doc_say(doc, NULL, "The contract is in the recorded plan, from before the first trial.");
         return;
@@ -229,7 +226,7 @@ static void say_planned(struct doc *doc, const json_t *campaigns)
     doc_add(doc, "{bold The plan does not have this contract}: it may have been written after the "
                  "results were seen. Without it:");
     EACH(campaign, campaigns)
-        if (!json_is_true(json_object_get(campaign, "planned")))
+        if (!member_is_true(campaign, "planned"))
             doc_add(doc, " {code %.8s}", member_string(campaign, "campaign"));
     doc_say(doc, NULL, ".");
 }
@@ -258,7 +255,7 @@ static void say_answer(struct doc *doc, const json_t *body)
     const json_t *utc_ns = json_object_get(body, "utc_ns");
     const struct verdict *verdict = verdict_of(member_string(body, "verdict"));
     const json_t *contract = json_object_get(body, "contract");
-    const size_t count = json_array_size(json_object_get(body, "items"));
+    const size_t count = member_size(body, "items");
     CLEANUP(text_finish) struct text under = TEXT_INIT;
 
     if (!strcmp(verdict->name, "inconclusive"))
@@ -273,7 +270,7 @@ static void say_answer(struct doc *doc, const json_t *body)
         doc_add(doc, "{bold %s}", verdict->words);
     }
     doc_add(doc, " {soft contract %s version %lld, %zu item%s", member_string(contract, "contract"),
-            (long long)json_integer_value(json_object_get(contract, "version")), count,
+            member_integer(contract, "version"), count,
             count == 1 ? ", which must be accepted" : "s, which all must be accepted");
     if (utc_ns) {
         doc_add(doc, ", ");

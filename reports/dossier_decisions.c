@@ -48,7 +48,7 @@ static struct recorded recorded_of(const struct dossier_row *row)
 
     for (size_t i = 0; i < sizeof(holders) / sizeof(*holders) && isnan(read.margin); i++)
         read.margin = member_number(holders[i], "margin");
-    if (json_integer_value(json_object_get(read.family_of, "size")) <= 1)
+    if (member_integer(read.family_of, "size") <= 1)
         read.family_of = NULL;
     return read;
 }
@@ -66,7 +66,7 @@ static void append_family(struct text *out, const struct recorded *recorded)
         doc_phrase(out, recorded->body ? "alone" : " ");
         return;
     }
-    doc_phrase(out, "%lld of {code %s}", (long long)json_integer_value(json_object_get(of, "size")),
+    doc_phrase(out, "%lld of {code %s}", member_integer(of, "size"),
                member_text(of, json_object_get(of, "campaign") ? "campaign" : "a"));
     if (json_object_get(of, "b"))
         doc_phrase(out, " and {code %s}", member_text(of, "b"));
@@ -418,7 +418,7 @@ static void say_foreign_worker(struct doc *doc, const struct recorded *recorded)
         return;
     doc_add(doc, "Measured by another program than assay's own worker, {code %s}, as it reports",
             worker);
-    if (json_is_true(json_object_get(recorded->gate, "allow_foreign_worker")))
+    if (member_is_true(recorded->gate, "allow_foreign_worker"))
         doc_add(doc, "; the gate was told to allow that (`--allow-foreign-worker`)");
     doc_say(doc, "care", ".");
 }

@@ -227,16 +227,11 @@ static const struct view_trial *first_with_files(const struct view_cell *cell)
     return NULL;
 }
 
-static bool same_text(const char *a, const char *b)
-{
-    return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 static bool has_file(const struct view_trial *trial, const struct view_component *file)
 {
     for (size_t i = 0; i < trial->component_count; i++)
         if (!strcmp(trial->components[i].path, file->path) &&
-            same_text(trial->components[i].sha256, file->sha256))
+            text_same(trial->components[i].sha256, file->sha256))
             return true;
     return false;
 }

@@ -24,7 +24,7 @@ static bool choose_axes(const json_t *body, size_t *ret_y, size_t *ret_x)
     size_t count = 0, objectives[OPTIONS_MAX], y = 0;
 
     EACH(figure, figures)
-        if (count < OPTIONS_MAX && json_is_true(json_object_get(figure, "objective")))
+        if (count < OPTIONS_MAX && member_is_true(figure, "objective"))
             objectives[count++] = figure_at;
     while (y < count &&
            strncmp(member_text(json_array_get(figures, objectives[y]), "name"), "cost", 4) != 0)
@@ -233,8 +233,8 @@ static void say_prices(struct doc *doc, const json_t *body)
     EACH(row, json_object_get(prices, "rows")) {
         const char *unit = member_text(row, "unit");
 
-        doc_add(doc, "%lld\t%s\t%s\t", (long long)json_integer_value(json_object_get(row, "line")),
-                member_text(row, "item"), member_text(row, "kind"));
+        doc_add(doc, "%lld\t%s\t%s\t", member_integer(row, "line"), member_text(row, "item"),
+                member_text(row, "kind"));
         if (!strcmp(member_text(row, "confidential"), "yes"))
             doc_add(doc, "confidential");
         else
@@ -249,7 +249,7 @@ static void say_prices(struct doc *doc, const json_t *body)
 static void say_answer(struct doc *doc, const json_t *body)
 {
     const json_t *decision = json_object_get(body, "decision");
-    const struct view_count at = {true, json_integer_value(json_object_get(body, "utc_ns"))};
+    const struct view_count at = {true, member_integer(body, "utc_ns")};
     const char *verdict = member_text(body, "verdict");
 
     doc_open(doc, DOC_GROUP,
@@ -263,8 +263,7 @@ static void say_answer(struct doc *doc, const json_t *body)
             : !strcmp(verdict, "trade_off") ? "No single answer"
             : !strcmp(verdict, "open")      ? "Open"
                                             : "None",
-            member_text(decision, "decision"),
-            (long long)json_integer_value(json_object_get(decision, "version")));
+            member_text(decision, "decision"), member_integer(decision, "version"));
     phrase_time(&doc->block, &at);
     doc_say(doc, "answer", "}");
     decision_answer_words(&doc->block, body);

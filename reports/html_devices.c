@@ -11,26 +11,21 @@
 
 #define DEVICES_MAX 64 /* in one picture; the table has all */
 
-static bool is_same(const char *a, const char *b)
-{
-    return a && b ? !strcmp(a, b) : a == b;
-}
-
 /* One piece of work under one protocol, whatever it was measured on. */
 static bool is_alike(const struct view_cell *a, const struct view_cell *b)
 {
     enum metric_id x, y;
 
     return view_headline(a, &x) && view_headline(b, &y) && x == y && !b->arm &&
-           !b->imported.present && is_same(a->workload, b->workload) &&
-           is_same(a->precision, b->precision) && a->batch.known == b->batch.known &&
-           a->batch.value == b->batch.value && is_same(a->scenario, b->scenario) &&
-           is_same(a->protocol_digest, b->protocol_digest);
+           !b->imported.present && text_same(a->workload, b->workload) &&
+           text_same(a->precision, b->precision) && a->batch.known == b->batch.known &&
+           a->batch.value == b->batch.value && text_same(a->scenario, b->scenario) &&
+           text_same(a->protocol_digest, b->protocol_digest);
 }
 
 static bool is_one_device(const struct view_cell *a, const struct view_cell *b)
 {
-    return a->campaign == b->campaign && is_same(a->device_spec, b->device_spec);
+    return a->campaign == b->campaign && text_same(a->device_spec, b->device_spec);
 }
 
 /* Results of the work of cell `index` on a device each, in `ret`; 0: an earlier one began them. */
@@ -64,7 +59,7 @@ static char *label_of(const struct view_cell *const *cells, size_t count, size_t
     const char *name = cells[index]->device.name;
 
     for (size_t i = 0; i < count; ++i)
-        if (i != index && is_same(cells[i]->device.name, name))
+        if (i != index && text_same(cells[i]->device.name, name))
             name = NULL;
     if (name)
         return text_format("%.40s", name);

@@ -16,8 +16,8 @@ static void say_report(struct doc *doc, const struct view_campaign *campaign,
     doc_add(doc, "Campaign %.8s, ", campaign->uid);
     phrase_time(&doc->block, &utc_ns);
     doc_say(doc, "soft", ": %zu found, %zu in order, %zu not known here.",
-            json_array_size(findings), json_array_size(json_object_get(report, "passed")),
-            json_array_size(json_object_get(report, "unknown")));
+            json_array_size(findings), member_size(report, "passed"),
+            member_size(report, "unknown"));
     doctor_document(doc, report);
 }
 

@@ -14,11 +14,6 @@
 #include "reports/html_decision.h"
 #include "reports/html_pictures.h"
 
-static bool is_same(const char *a, const char *b)
-{
-    return a && b ? !strcmp(a, b) : a == b;
-}
-
 /* How many different texts there are at `offset` of the cells; the first is returned. */
 static const char *first_of(const struct view *view, const char *(*text)(const struct view_cell *),
                             size_t *ret_count)
@@ -28,7 +23,7 @@ static const char *first_of(const struct view *view, const char *(*text)(const s
         bool seen = false;
 
         for (size_t k = 0; k < i && !seen; ++k)
-            seen = is_same(text(&view->cells[i]), text(&view->cells[k]));
+            seen = text_same(text(&view->cells[i]), text(&view->cells[k]));
         *ret_count += !seen;
     }
     return view->cell_count ? text(&view->cells[0]) : NULL;
@@ -104,7 +99,7 @@ static void append_question(struct text *out, const struct view *view,
         bool again = question == NULL;
 
         for (size_t k = 0; k < i && !again; ++k)
-            again = is_same(view->campaigns[k].question, question);
+            again = text_same(view->campaigns[k].question, question);
         if (again)
             continue;
         doc_phrase(out, asked ? "\n%s" : "%s", question);

@@ -170,22 +170,17 @@ void html_json_details(struct text *out, const char *class_name, const char *sum
     free(dump);
 }
 
-static bool same_string(const char *a, const char *b)
-{
-    return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
 bool html_reading_equal(const struct reading *a, const struct reading *b)
 {
     if (!a || !b || a->status != b->status)
         return false;
     if (a->status != READING_MEASURED && a->status != READING_DECLARED)
-        return same_string(a->reason, b->reason);
-    if (a->type != b->type || !same_string(a->unit, b->unit))
+        return text_same(a->reason, b->reason);
+    if (a->type != b->type || !text_same(a->unit, b->unit))
         return false;
     switch (a->type) {
     case READING_TEXT:
-        return same_string(a->text, b->text);
+        return text_same(a->text, b->text);
     case READING_INTEGER:
         return a->integer == b->integer;
     default:

@@ -13,18 +13,13 @@
 
 #define FAMILY_MAX 64 /* results of one picture; the table has all */
 
-static bool is_same(const char *a, const char *b)
-{
-    return a && b ? !strcmp(a, b) : a == b;
-}
-
 /* What two results must share to be in one picture, apart from what the picture varies. */
 static bool is_family(const struct view_cell *a, const struct view_cell *b)
 {
-    return a->campaign == b->campaign && is_same(a->workload, b->workload) &&
-           is_same(a->device_spec, b->device_spec) &&
-           is_same(a->implementation, b->implementation) && is_same(a->scenario, b->scenario) &&
-           is_same(a->protocol_digest, b->protocol_digest);
+    return a->campaign == b->campaign && text_same(a->workload, b->workload) &&
+           text_same(a->device_spec, b->device_spec) &&
+           text_same(a->implementation, b->implementation) && text_same(a->scenario, b->scenario) &&
+           text_same(a->protocol_digest, b->protocol_digest);
 }
 
 static bool has_value(const struct view_cell *cell)
@@ -83,7 +78,7 @@ static void append_part(struct text *out, const struct family *family, const cha
 static bool has_precision(const struct family *family, const char *precision)
 {
     for (size_t i = 0; i < family->count; ++i)
-        if (is_same(member(family, i)->precision, precision))
+        if (text_same(member(family, i)->precision, precision))
             return true;
     return false;
 }
@@ -250,7 +245,7 @@ static void append_over_batch(struct text *out, const struct family *family, enu
             const struct metric_value *value = view_metric(cell, id);
             size_t b = 0;
 
-            if (!is_same(cell->precision, member(family, i)->precision))
+            if (!text_same(cell->precision, member(family, i)->precision))
                 continue;
             done[k] = true;
             if (!value || !value->has_value || !cell->batch.known)
@@ -360,7 +355,7 @@ static void add_roof(struct roofs *roofs, const struct family *family, const cha
         const struct metric_value *value = view_metric(cell, METRIC_OP_RATE);
         struct plot_point *point = &roofs->points[roofs->used];
 
-        if (!is_under_roof(cell) || !is_same(cell->precision, precision))
+        if (!is_under_roof(cell) || !text_same(cell->precision, precision))
             continue;
         *point = plot_point_at(intensity_of(cell), value->value);
         roofs->names[roofs->used++] = html_cell_words(cell, false);
@@ -447,7 +442,7 @@ static void append_roofline(struct text *out, const struct family *family, size_
 
         for (size_t k = 0; k < i && !seen; ++k)
             seen = is_under_roof(member(family, k)) &&
-                   is_same(member(family, k)->precision, cell->precision);
+                   text_same(member(family, k)->precision, cell->precision);
         if (!seen)
             add_roof(roofs, family, cell->precision);
     }
@@ -472,7 +467,8 @@ static bool belongs(enum picture picture, const struct family *family, const str
     case PICTURE_BATCH:
         return is_family(first, cell) && cell->batch.known;
     default:
-        return first->campaign == cell->campaign && is_same(first->device_spec, cell->device_spec);
+        return first->campaign == cell->campaign &&
+               text_same(first->device_spec, cell->device_spec);
     }
 }
 

@@ -27,13 +27,6 @@ static void finish(struct strips *strips)
         free(strips->owned[i]);
 }
 
-static bool ends_with(const char *name, const char *end)
-{
-    size_t length = strlen(name), tail = strlen(end);
-
-    return length >= tail && strcmp(name + length - tail, end) == 0;
-}
-
 /* How a channel's unit is shown, and by how much it is divided; false: not drawn by itself. */
 static bool unit_of(const char *name, const char **ret_unit, double *ret_factor)
 {
@@ -45,7 +38,7 @@ static bool unit_of(const char *name, const char **ret_unit, double *ret_factor)
                  {"_permille", "\u2030", 1}};
 
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); ++i) {
-        if (!ends_with(name, units[i].end))
+        if (!text_ends_in(name, units[i].end))
             continue;
         *ret_unit = units[i].unit;
         *ret_factor = units[i].factor;
@@ -145,7 +138,7 @@ static void add_part(struct strips *strips, struct store *store, int64_t trial, 
         if (strcmp(kind, "counter") != 0 && unit_of(channel_name, &unit, &factor))
             add_gauge(strips, store, trial, name, channel_name, unit, factor);
         else if (strcmp(kind, "counter") == 0 && strcmp(name, "host") == 0 &&
-                 ends_with(channel_name, "energy_uj"))
+                 text_ends_in(channel_name, "energy_uj"))
             add_rate(strips, store, trial, channel_name, NULL, 1e6, "W", channel_name);
     }
     if (strcmp(name, "host") != 0)

@@ -56,11 +56,6 @@ static void add_cell(struct remarks *remarks, struct remark *remark, size_t inde
     cells[remark->cell_count++] = index;
 }
 
-static bool same(const char *a, const char *b)
-{
-    return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
 /* A trial without an end is no failure while its campaign runs: it may be the one under way. */
 static bool is_failure(const struct view_cell *cell, const struct view_trial *trial)
 {
@@ -82,8 +77,8 @@ static void find_failure(const struct view_cell *cell, size_t first, struct find
     for (size_t i = first; i < cell->trial_count; ++i) {
         const struct view_trial *other = &cell->trials[i];
 
-        if (is_failure(cell, other) && same(other->status, trial->status) &&
-            same(other->message, trial->message))
+        if (is_failure(cell, other) && text_same(other->status, trial->status) &&
+            text_same(other->message, trial->message))
             text_append_format(&numbers, "%s%lld", count++ ? ", " : "", (long long)other->number);
     }
     subject = text_format("%s: trial%s %s", cell->result, count > 1 ? "s" : "", numbers.data);
@@ -106,8 +101,8 @@ static void find_failures(const struct view_cell *cell, struct finding_list *lis
 
         for (size_t k = 0; k < i && !seen; ++k)
             seen = is_failure(cell, &cell->trials[k]) &&
-                   same(cell->trials[k].status, trial->status) &&
-                   same(cell->trials[k].message, trial->message);
+                   text_same(cell->trials[k].status, trial->status) &&
+                   text_same(cell->trials[k].message, trial->message);
         if (!seen)
             find_failure(cell, i, list);
     }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/core/member.h"
 #include "protocols/serving/analysis.h"
 #include "protocols/serving/declared.h"
 #include "protocols/serving/saturation.h"
@@ -29,11 +30,11 @@ static void append_limits(struct text *out, const struct view_cell *cell)
 {
     static const char *const keys[] = {"ttft", "tpot", "e2e"};
     static const char *const words[] = {"first output", "per output", "end to end"};
-    const json_t *slo = json_object_get(json_object_get(cell->root, "workload"), "slo");
+    const json_t *slo = member_in(cell->root, "workload", "slo");
     const char *between = "";
 
     for (size_t i = 0; i < 3; i++) {
-        const char *value = json_string_value(json_object_get(slo, keys[i]));
+        const char *value = member_string(slo, keys[i]);
         char human[TEXT_HUMAN_SIZE];
         int64_t ns;
 
@@ -43,8 +44,7 @@ static void append_limits(struct text *out, const struct view_cell *cell)
         between = ", ";
     }
     if (*between)
-        doc_phrase(out, ", for %g %% of the requests",
-                   100 * json_number_value(json_object_get(slo, "attain")));
+        doc_phrase(out, ", for %g %% of the requests", 100 * member_real(slo, "attain"));
     else
         doc_phrase(out, "not known");
 }
@@ -69,7 +69,7 @@ static void say_shares(struct doc *doc, const struct view *view, size_t index)
     for (size_t k = index; k < view->cell_count; k++) {
         const struct view_cell *cell = &view->cells[k];
         const json_t *serving = cell->estimate ? cell->estimate->serving : NULL;
-        const double made = json_number_value(json_object_get(serving, "rate"));
+        const double made = member_real(serving, "rate");
 
         if (!serving_same_server(&view->cells[index], cell) || !serving ||
             !serving_rate_of(cell->scenario, &rate) || rate > 0)
@@ -93,11 +93,6 @@ bool serving_is_first(const struct view *view, size_t index)
     return serving_is_cell(&view->cells[index], NULL);
 }
 
-static double count_of(const json_t *totals, const char *key)
-{
-    return json_number_value(json_object_get(totals, key));
-}
-
 /*
  * "0-100 %" of the requests inside the limits, or "0-40" a second, where of some it is not known
  * whether they are; "" for another column, and where it is known of all.
@@ -106,15 +101,15 @@ static void write_undecided(const struct view_cell *cell, enum metric_id id, cha
 {
     const json_t *result = cell->estimate ? cell->estimate->serving : NULL;
     const json_t *slo = json_object_get(result, "slo"), *totals = json_object_get(result, "totals");
-    const double met = count_of(totals, "met"), undecided = count_of(totals, "undecided");
-    const double seconds = count_of(totals, "span_ns") / 1e9;
+    const double met = member_real(totals, "met"), undecided = member_real(totals, "undecided");
+    const double seconds = member_real(totals, "span_ns") / 1e9;
 
     ret[0] = '\0';
     if (undecided <= 0 || !json_is_number(json_object_get(slo, "least")))
         return;
     if (id == METRIC_ATTAINMENT)
-        snprintf(ret, NUMBER_SIZE, "%.0f-%.0f %%", 100 * count_of(slo, "least"),
-                 100 * count_of(slo, "most"));
+        snprintf(ret, NUMBER_SIZE, "%.0f-%.0f %%", 100 * member_real(slo, "least"),
+                 100 * member_real(slo, "most"));
     else if (id == METRIC_GOODPUT)
         snprintf(ret, NUMBER_SIZE, "%.3g-%.3g", met / seconds, (met + undecided) / seconds);
 }
@@ -138,8 +133,7 @@ static void append_verdict(struct text *out, const struct view_cell *cell)
     const char *between = "";
 
     for (size_t i = 0; i < 3; i++) {
-        const char *verdict =
-            json_string_value(json_object_get(json_object_get(result, parts[i][0]), "verdict"));
+        const char *verdict = member_string(json_object_get(result, parts[i][0]), "verdict");
 
         if (!verdict || !strcmp(verdict, parts[i][1]) || !strcmp(verdict, "undetermined"))
             continue;

@@ -80,8 +80,7 @@ static void append_amendments(const struct terminal *terminal, const struct view
 
 static void append_energy_source(const struct terminal *terminal, const struct estimate *estimate)
 {
-    const char *reason =
-        json_string_value(json_object_get(json_array_get(estimate->energy, 0), "reason"));
+    const char *reason = member_string(json_array_get(estimate->energy, 0), "reason");
     char line[160];
 
     if (estimate->energy_source) {
@@ -256,7 +255,7 @@ static void append_kernels(const struct terminal *terminal, const struct view_tr
     terminal_heading(terminal, "Kernels as compiled for the device");
     EACH(entry, trial->artifacts) {
         const json_t *artifact = json_object_get(entry, "artifact");
-        const char *file = json_string_value(json_object_get(artifact, "file"));
+        const char *file = member_string(artifact, "file");
 
         text_clear(&line);
         view_artifact_words(artifact, &line);

@@ -132,7 +132,7 @@ static bool read_estimate(const json_t *root, struct view_cell *ret)
     const json_t *json = json_object_get(root, "estimate");
 
     if (ret->imported.present)
-        json = json_object_get(json_object_get(root, "imported"), "claim");
+        json = member_in(root, "imported", "claim");
     return !json_is_object(json) || estimate_from_json(json, &ret->estimate, NULL) == STATUS_OK;
 }
 

@@ -19,21 +19,14 @@ struct walk {
     size_t count;
 };
 
-static bool ends_in(const char *key, const char *end)
-{
-    const size_t length = strlen(key), wanted = strlen(end);
-
-    return length >= wanted && !strcmp(key + length - wanted, end);
-}
-
 static void append_integer(struct text *out, const char *key, json_int_t value)
 {
     const struct number_unit unit = number_unit_duration((double)value);
     char number[NUMBER_SIZE];
 
-    if (ends_in(key, "_ns"))
+    if (text_ends_in(key, "_ns"))
         text_append(out, number_format_unit_digits((double)value, &unit, 3, number));
-    else if (ends_in(key, "bytes"))
+    else if (text_ends_in(key, "bytes"))
         text_append(out, number_format_bytes((double)value, number));
     else
         text_append(out, number_format_count(value, number));
@@ -42,15 +35,14 @@ static void append_integer(struct text *out, const char *key, json_int_t value)
 /* "3 times HTTP 429: slow down" of the reasons; a list of names otherwise. */
 static void append_entry(struct text *out, const json_t *entry)
 {
-    const char *reason = json_string_value(json_object_get(entry, "reason"));
-    const char *example = json_string_value(json_object_get(entry, "example"));
+    const char *reason = member_string(entry, "reason");
+    const char *example = member_string(entry, "example");
 
     if (!reason) {
         text_append(out, json_is_string(entry) ? json_string_value(entry) : "?");
         return;
     }
-    text_append_format(out, "%lld times %s",
-                       (long long)json_integer_value(json_object_get(entry, "count")), reason);
+    text_append_format(out, "%lld times %s", member_integer(entry, "count"), reason);
     if (example && *example)
         text_append_format(out, ": %s", example);
 }
@@ -88,7 +80,7 @@ static void walk_object(struct walk *walk, const json_t *object)
 
         append_value(&words, key, value);
         snprintf(label, sizeof(label), "%s", key);
-        if (ends_in(label, "_ns"))
+        if (text_ends_in(label, "_ns"))
             label[strlen(label) - 3] = '\0';
         for (char *c = label; *c; ++c)
             *c = *c == '_' ? ' ' : *c;

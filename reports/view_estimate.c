@@ -231,7 +231,7 @@ struct looks {
 bool view_is_first_look(const struct view_cell *cell)
 {
     return !cell->evidence && !cell->imported.present &&
-           member_number_or(json_object_get(cell->protocol_json, "window"), "time_ns", 0) < 10e9;
+           member_real(json_object_get(cell->protocol_json, "window"), "time_ns") < 10e9;
 }
 
 const char *view_no_evidence_words(const struct view_cell *cell)

@@ -143,7 +143,7 @@ bool view_attention_words(const struct view_cell *cell, struct text *ret)
 
     if (!attention)
         return false;
-    if (json_is_true(json_object_get(attention, "fused"))) {
+    if (member_is_true(attention, "fused")) {
         const char *library = member_string(attention, "library");
         const char *version = member_string(attention, "version");
 

@@ -29,7 +29,7 @@ void view_artifact_words(const json_t *artifact, struct text *ret)
 {
     const char *compiler = member_string(artifact, "compiler");
     const char *binary = member_string(artifact, "binary");
-    const long long lanes = json_integer_value(json_object_get(artifact, "lanes"));
+    const long long lanes = member_integer(artifact, "lanes");
 
     text_append(ret, compiler ? compiler : "compiler unknown");
     if (lanes > 0)

@@ -22,15 +22,12 @@ bool view_loss_words(const struct view_cell *cell, struct text *ret)
 
     if (!loss)
         return false;
-    text_append_format(ret, "%.4g to %.4g nats in %lld steps",
-                       json_number_value(json_object_get(loss, "first_nats")),
-                       json_number_value(json_object_get(loss, "last_nats")),
-                       (long long)json_integer_value(json_object_get(loss, "steps")));
+    text_append_format(ret, "%.4g to %.4g nats in %lld steps", member_real(loss, "first_nats"),
+                       member_real(loss, "last_nats"), member_integer(loss, "steps"));
     if (json_is_number(apart))
         text_append_format(ret,
                            "; at most %.2g nats from fp32 at the same step, over the first %lld",
-                           json_number_value(apart),
-                           (long long)json_integer_value(json_object_get(fp32, "compared")));
+                           json_number_value(apart), member_integer(fp32, "compared"));
     else if (missing)
         text_append_format(ret, "; fp32 at the same steps is missing: %s", missing);
     else if (fp32)
@@ -53,19 +50,17 @@ bool view_loss_scale_words(const struct view_cell *cell, struct text *ret)
 {
     const json_t *scale = fact_of(cell, "loss_scale");
     const json_t *before = json_object_get(scale, "steps_before_first_skipped");
-    const long long skipped = json_integer_value(json_object_get(scale, "steps_skipped"));
+    const long long skipped = member_integer(scale, "steps_skipped");
 
     if (!scale)
         return false;
-    text_append_format(ret, "%.9g at first, %.9g at the end; ",
-                       json_number_value(json_object_get(scale, "initial")),
-                       json_number_value(json_object_get(scale, "last")));
+    text_append_format(ret, "%.9g at first, %.9g at the end; ", member_real(scale, "initial"),
+                       member_real(scale, "last"));
     if (skipped == 0)
         text_append(ret, "no step overflowed");
     else
-        text_append_format(
-            ret, "%lld of %lld steps overflowed and were skipped", skipped,
-            skipped + (long long)json_integer_value(json_object_get(scale, "steps_taken")));
+        text_append_format(ret, "%lld of %lld steps overflowed and were skipped", skipped,
+                           skipped + member_integer(scale, "steps_taken"));
     if (json_is_integer(before))
         text_append_format(ret, ", the first after %lld", (long long)json_integer_value(before));
     return true;
@@ -82,8 +77,8 @@ bool view_calibration_words(const struct view_cell *cell, struct text *ret)
     if (!calibration || json_array_size(gemms) == 0)
         return false;
     EACH(gemm, gemms) {
-        const double scale = json_number_value(json_object_get(gemm, "scale"));
-        const double part = json_number_value(json_object_get(gemm, "clipped_part"));
+        const double scale = member_real(gemm, "scale");
+        const double part = member_real(gemm, "clipped_part");
 
         least = gemm_at == 0 || scale < least ? scale : least;
         largest = scale > largest ? scale : largest;
@@ -92,8 +87,8 @@ bool view_calibration_words(const struct view_cell *cell, struct text *ret)
     text_append_format(ret,
                        "percentile %.6g over %lld sequences in %s; %zu GEMM inputs, "
                        "scales %.3g to %.3g, at most %.2g %% of values clipped",
-                       json_number_value(json_object_get(calibration, "percentile")),
-                       (long long)json_integer_value(json_object_get(calibration, "sequences")),
+                       member_real(calibration, "percentile"),
+                       member_integer(calibration, "sequences"),
                        precision ? precision : "an unknown precision", json_array_size(gemms),
                        least, largest, 100.0 * clipped);
     return true;

@@ -1,5 +1,6 @@
 #include "workloads/workload.h"
 
+#include "harness/core/member.h"
 #include "workloads/serving.h"
 
 #include <math.h>
@@ -226,7 +227,7 @@ void workload_keep_refusal(struct error *kept, const struct error *refusal)
 /* What distinguishes a candidate from the others, and why it was left out. */
 static json_t *refusal_words(const json_t *candidate, const char *reason)
 {
-    const char *family = json_string_value(json_object_get(candidate, "family")), *name;
+    const char *family = member_string(candidate, "family"), *name;
     struct text text;
     json_t *words, *value;
 
@@ -253,7 +254,7 @@ json_t *workload_refusals(const json_t *facts)
 
     json_array_foreach(json_object_get(facts, "candidates"), i, candidate)
     {
-        const char *reason = json_string_value(json_object_get(candidate, "refused"));
+        const char *reason = member_string(candidate, "refused");
 
         if (reason != NULL && refusals == NULL)
             refusals = json_array();
@@ -265,7 +266,7 @@ json_t *workload_refusals(const json_t *facts)
 
 bool workload_choice(const json_t *choices, const char *name, uint32_t max, uint32_t *ret)
 {
-    const json_int_t value = json_integer_value(json_object_get(choices, name));
+    const json_int_t value = member_integer(choices, name);
 
     if (value < 1 || value > max)
         return false;

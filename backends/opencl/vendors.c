@@ -7,15 +7,9 @@
 #include <sys/stat.h>
 
 #include "harness/core/file.h"
+#include "harness/core/text.h"
 
 #define DEFAULT_DIRECTORY "/etc/OpenCL/vendors"
-
-static bool ends_in(const char *name, const char *end)
-{
-    size_t length = strlen(name), end_length = strlen(end);
-
-    return length >= end_length && strcmp(name + length - end_length, end) == 0;
-}
 
 /* Opens a driver as the loader would have; it stays open, as there. */
 static void describe_driver(struct text *text, const char *where, const char *library)
@@ -61,7 +55,7 @@ static size_t describe_directory(struct text *text, const char *path)
     while ((entry = readdir(directory)) != NULL) {
         char *file;
 
-        if (!ends_in(entry->d_name, ".icd"))
+        if (!text_ends_in(entry->d_name, ".icd"))
             continue;
         file = text_format("%s/%s", path, entry->d_name);
         if (file == NULL)
@@ -81,11 +75,11 @@ void opencl_vendors_files(struct backend_file_list *ret)
     DIR *directory = opendir(path);
     struct dirent *entry;
 
-    if (directory == NULL && ends_in(path, ".icd"))
+    if (directory == NULL && text_ends_in(path, ".icd"))
         backend_file_list_add(ret, "icd", path, NULL);
     while (directory != NULL && (entry = readdir(directory)) != NULL) {
         char *file =
-            ends_in(entry->d_name, ".icd") ? text_format("%s/%s", path, entry->d_name) : NULL;
+            text_ends_in(entry->d_name, ".icd") ? text_format("%s/%s", path, entry->d_name) : NULL;
 
         if (file != NULL)
             backend_file_list_add(ret, "icd", file, NULL);
@@ -104,7 +98,7 @@ void opencl_vendors_describe(struct text *text)
     if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
         if (describe_directory(text, path) == 0)
             text_append_format(text, "no driver is registered in %s", path);
-    } else if (given != NULL && ends_in(path, ".icd")) {
+    } else if (given != NULL && text_ends_in(path, ".icd")) {
         describe_icd(text, path);
     } else if (given != NULL) {
         describe_driver(text, path, path);

@@ -55,10 +55,8 @@ static void append_cost(struct text *out, const json_t *cost)
     const json_t *counted_flops = json_object_get(cost, "flops");
     const json_t *counted_bytes = json_object_get(cost, "bytes");
 
-    text_append_format(out, "  %s, batch %lld: %lld %ss", precision,
-                       (long long)json_integer_value(json_object_get(cost, "batch")),
-                       (long long)json_integer_value(json_object_get(cost, "items")),
-                       member_string(cost, "item_name"));
+    text_append_format(out, "  %s, batch %lld: %lld %ss", precision, member_integer(cost, "batch"),
+                       member_integer(cost, "items"), member_string(cost, "item_name"));
     if (json_is_integer(counted_flops))
         text_append_format(out, ", %s%s",
                            text_human_si((double)json_integer_value(counted_flops), flops),
@@ -68,8 +66,7 @@ static void append_cost(struct text *out, const json_t *cost)
                            text_human_bytes((double)json_integer_value(counted_bytes), bytes));
     text_append_format(
         out, " an iteration; needs %s on the device\n",
-        text_human_bytes((double)json_integer_value(json_object_get(cost, "device_memory_bytes")),
-                         memory));
+        text_human_bytes((double)member_integer(cost, "device_memory_bytes"), memory));
 }
 
 static int describe_workload(const struct command_line *line, struct workload *workload)

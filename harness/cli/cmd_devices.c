@@ -189,17 +189,16 @@ static void append_device(struct text *out, const json_t *device, bool verbose, 
 {
     char memory[TEXT_HUMAN_SIZE];
     const char *uuid = member_text(device, "uuid");
-    json_int_t bytes = json_integer_value(json_object_get(device, "memory_bytes"));
-    json_int_t units = json_integer_value(json_object_get(device, "compute_units"));
-    const json_t *driver =
-        json_object_get(json_object_get(device, "readings"), "device.driver_version");
+    json_int_t bytes = member_integer(device, "memory_bytes");
+    json_int_t units = member_integer(device, "compute_units");
+    const json_t *driver = member_in(device, "readings", "device.driver_version");
     const char *key;
     json_t *reading;
 
     text_append_format(out, "  %-10s %s\n", member_text(device, "spec"),
                        member_text(device, "name"));
     text_append_format(out, "  %-10s %s%s", "", member_text(device, "type"),
-                       json_is_true(json_object_get(device, "simulated")) &&
+                       member_is_true(device, "simulated") &&
                                strcmp(member_text(device, "type"), "simulated") != 0
                            ? ", simulated"
                            : "");
@@ -225,7 +224,7 @@ static void append_backend(struct text *out, const json_t *backend, bool verbose
 
     text_append_format(out, "%s - %s\n", member_text(backend, "backend"),
                        member_text(backend, "description"));
-    if (!json_is_true(json_object_get(backend, "available")))
+    if (!member_is_true(backend, "available"))
         output_hanging(out, "  not available: ", member_text(backend, "reason"), 4, columns);
     EACH(entry, json_object_get(backend, "libraries"))
         if (verbose)
@@ -268,9 +267,9 @@ static enum status check_backend(const struct command_line *line, struct error *
 static void append_names(struct text *out, const json_t *probe)
 {
     EACH(backend, probe) {
-        if (json_is_true(json_object_get(backend, "hidden")))
+        if (member_is_true(backend, "hidden"))
             continue;
-        for (size_t i = 0; i < json_array_size(json_object_get(backend, "devices")); i++)
+        for (size_t i = 0; i < member_size(backend, "devices"); i++)
             text_append_format(out, "%s:%zu\n", member_text(backend, "backend"), i);
     }
 }
@@ -297,7 +296,7 @@ static int run(const struct command_line *line)
         return output_text(&out);
     }
     EACH(backend, probe) {
-        if (json_is_true(json_object_get(backend, "hidden")) && !command_has(line, KEY_ALL) &&
+        if (member_is_true(backend, "hidden") && !command_has(line, KEY_ALL) &&
             line->argument_count == 0)
             continue;
         if (out.length)

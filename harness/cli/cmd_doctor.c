@@ -33,7 +33,7 @@ static bool show_progress(void *context, int64_t done_ns)
 
 static void say_report(struct doc *doc, const json_t *report)
 {
-    const size_t count = json_array_size(json_object_get(report, "findings"));
+    const size_t count = member_size(report, "findings");
 
     if (count == 0)
         doc_say(doc, NULL, "Nothing was found that would invalidate evidence.");

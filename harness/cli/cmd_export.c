@@ -30,7 +30,7 @@ static enum status add_rows(struct selection *selection, const json_t *rows, str
         return error_no_memory(err);
     selection->cells = grown;
     EACH(row, rows)
-        grown[selection->count++] = json_integer_value(json_object_get(row, "cell"));
+        grown[selection->count++] = member_integer(row, "cell");
     return STATUS_OK;
 }
 

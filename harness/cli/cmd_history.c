@@ -22,11 +22,6 @@ enum { KEY_SINCE = 0x100, KEY_BASELINE, KEY_STALE };
 /* Of a series the last so many results have a line of their own. */
 #define LINES_MAX 12
 
-static double number(const json_t *object, const char *name)
-{
-    return json_number_value(json_object_get(object, name));
-}
-
 /* The newest results as heights, as many as fit, and a mark below where the stack changed. */
 static void append_strip(struct text *out, const json_t *series, size_t columns)
 {
@@ -38,17 +33,17 @@ static void append_strip(struct text *out, const json_t *series, size_t columns)
     struct text marks = TEXT_INIT;
 
     for (size_t i = first; i < count; i++) {
-        lo = fmin(lo, number(json_array_get(results, i), "value"));
-        hi = fmax(hi, number(json_array_get(results, i), "value"));
+        lo = fmin(lo, member_real(json_array_get(results, i), "value"));
+        hi = fmax(hi, member_real(json_array_get(results, i), "value"));
     }
     text_append(out, "  ");
     for (size_t i = first; i < count; i++) {
         const json_t *result = json_array_get(results, i);
-        const double share = hi > lo ? (number(result, "value") - lo) / (hi - lo) : 0.5;
+        const double share = hi > lo ? (member_real(result, "value") - lo) / (hi - lo) : 0.5;
         const char *mark = " ";
 
         text_append(out, bars[(size_t)fmin(7, share * 8)]);
-        if (json_array_size(json_object_get(result, "stack")) > 0)
+        if (member_size(result, "stack") > 0)
             mark = "s";
         EACH(change, json_object_get(series, "changes"))
             if (json_equal(json_object_get(change, "after"), json_object_get(result, "id")))
@@ -73,8 +68,8 @@ static void say_results(struct doc *doc, const json_t *series)
     doc_table(doc, NULL, columns, sizeof(columns) / sizeof(*columns));
     for (size_t i = count > LINES_MAX ? count - LINES_MAX : 0; i < count; i++) {
         const json_t *result = json_array_get(results, i);
-        const double figure = number(result, "value");
-        const double lo = number(result, "lo"), hi = number(result, "hi");
+        const double figure = member_real(result, "value");
+        const double lo = member_real(result, "lo"), hi = member_real(result, "hi");
         const bool has_interval = json_is_number(json_object_get(result, "lo"));
         const struct number_unit unit = view_series_unit(series, figure);
         const char *created = member_text(result, "created"), *clock = strchr(created, 'T');

@@ -254,9 +254,8 @@ static enum status plan_again(const struct command_line *line, struct store *sto
                          "its protocol or workload was withheld by who made the bundle; ask for a "
                          "bundle with both");
     TRY(check_comparable(store, member_text(record, "id"), options, err));
-    TRY(store_campaign_json(
-        store, json_integer_value(json_object_get(json_object_get(record, "campaign"), "id")),
-        &campaign, err));
+    TRY(store_campaign_json(store, member_integer(json_object_get(record, "campaign"), "id"),
+                            &campaign, err));
     return plan_from_record(record, json_object_get(campaign, "plan"), store,
                             command_value(line, KEY_DEVICE), ret, err);
 }

@@ -75,7 +75,7 @@ static int show_table(struct store *store, const json_t *rows, const struct stor
     if (!cells)
         return ASSAY_EXIT_SYSTEM;
     EACH(row, rows)
-        cells[row_at] = json_integer_value(json_object_get(row, "cell"));
+        cells[row_at] = member_integer(row, "cell");
     if (count == 0) {
         if (filter->workload || filter->device || filter->precision || filter->protocol ||
             filter->since_utc_ns)
@@ -119,7 +119,7 @@ static int show(const struct command_line *line, struct store *store, void *cont
     }
     if (command_has(line, KEY_IDS)) {
         EACH(row, rows)
-            puts(json_string_value(json_object_get(row, "id")));
+            puts(member_string(row, "id"));
         result = output_flush();
     } else {
         result = show_table(store, rows, &filter);

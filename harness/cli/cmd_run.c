@@ -387,7 +387,7 @@ static enum status apply_contract(const struct command_line *line, const struct 
     EACH(item, items) {
         const json_t *cell = json_object_get(item, "cell");
         const char *name = member_string(cell, "workload");
-        const int64_t trials = json_integer_value(json_object_get(item, "trials"));
+        const int64_t trials = member_integer(item, "trials");
         size_t k = 0;
 
         while (k < request->plan.name_count && strcmp(request->names[k], name) != 0)

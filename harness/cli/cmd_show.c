@@ -126,8 +126,8 @@ static int show(const struct command_line *line, struct store *store, void *cont
         json_object_set_new(record, "amendments", amendments);
         if (peaks)
             json_object_set_new(record, "peaks", peak_shares(record, peaks, NULL));
-        results_view_findings(json_object_get(json_object_get(record, "estimate"), "findings"),
-                              json_string_value(json_object_get(record, "id")));
+        results_view_findings(member_in(record, "estimate", "findings"),
+                              member_string(record, "id"));
         return output_json(record);
     }
     if (view_load(store, &row, 1, VIEW_FULL, &view, &err) != STATUS_OK)

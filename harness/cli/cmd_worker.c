@@ -118,13 +118,13 @@ static void append_details(struct text *out, const json_t *row)
     append_row(out, row);
     text_append_format(out, "  description  %s\n  folder       %s%s\n",
                        member_string(row, "description"), member_string(row, "folder"),
-                       json_is_true(json_object_get(row, "installed")) ? "" : " (not installed)");
+                       member_is_true(row, "installed") ? "" : " (not installed)");
     if (driver)
         text_append_format(out, "  driver       %s\n", driver);
     else
         text_append_format(out, "  entry        %s%s%s\n", member_string(row, "entry"),
                            interpreter ? " by " : "", interpreter ? interpreter : "");
-    if (json_array_size(json_object_get(row, "modes")) > 0) {
+    if (member_size(row, "modes") > 0) {
         text_append(out, "  modes        ");
         append_list(out, json_object_get(row, "modes"));
         text_append_char(out, '\n');

@@ -205,7 +205,7 @@ static void say_cause(struct doc *doc, const json_t *judgement, bool shown)
         doc_say(doc, NULL, "They differ in:");
     } else if (json_is_string(json_object_get(judgement, "attribution"))) {
         doc_add(doc, "Attributed to: ");
-        if (json_array_size(json_object_get(judgement, "brought")) > 0)
+        if (member_size(judgement, "brought") > 0)
             comparison_names_words(&doc->block, factors, 1);
         else /* what it is in both stands with its fields */
             doc_add(doc, "%s", member_text(judgement, "attribution"));

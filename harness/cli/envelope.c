@@ -200,13 +200,6 @@ bool envelope_add_row(json_t *row)
     return json_array_append_new(envelope.data, row) == 0;
 }
 
-static bool ends_with(const char *string, const char *end)
-{
-    const size_t length = strlen(string), end_length = strlen(end);
-
-    return length >= end_length && !strcmp(string + length - end_length, end);
-}
-
 /* Ends of an interval: real, even where the stored text of a large one has no fraction. */
 static bool is_real(const char *key)
 {
@@ -237,7 +230,7 @@ static json_t *portable(const char *key, const json_t *value)
         json_object_foreach((json_t *)(uintptr_t)value, name, element)
         {
             json_object_set_new(copy, name, portable(name, element));
-            if (ends_with(name, "utc_ns") && json_is_integer(element))
+            if (text_ends_in(name, "utc_ns") && json_is_integer(element))
                 add_iso(copy, name, json_integer_value(element));
         }
         return copy;
@@ -283,7 +276,7 @@ static void complete_errors(int result)
     if (!envelope.data && json_array_size(envelope.errors) == 0)
         json_array_append_new(envelope.errors, error_json(code, status_meaning(code), ""));
     EACH(error, envelope.errors)
-        if (!strcmp(json_string_value(json_object_get(error, "status")), status_name(STATUS_OK)))
+        if (!strcmp(member_string(error, "status"), status_name(STATUS_OK)))
             json_object_set_new(error, "status", json_string(status_name(code)));
 }
 

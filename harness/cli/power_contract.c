@@ -9,11 +9,6 @@
 #include "protocols/contract.h"
 #include "reports/view.h"
 
-static double number(const json_t *object, const char *name)
-{
-    return json_number_value(json_object_get(object, name));
-}
-
 /* Of true figures, how likely each verdict is. */
 static void open_chances(struct doc *doc)
 {
@@ -32,8 +27,9 @@ static void say_chances(struct doc *doc, double truth, const char *unit, const j
     char figure[NUMBER_SIZE];
 
     doc_say(doc, NULL, "%s %s\t%.2f %%\t%.2f %%\t%.2f %%\t%s",
-            number_format_digits(truth, 5, figure), unit, 100 * number(chances, "accepted"),
-            100 * number(chances, "rejected"), 100 * number(chances, "inconclusive"), level);
+            number_format_digits(truth, 5, figure), unit, 100 * member_real(chances, "accepted"),
+            100 * member_real(chances, "rejected"), 100 * member_real(chances, "inconclusive"),
+            level);
 }
 
 static void say_fleet(struct doc *doc, const json_t *fleet)
@@ -44,12 +40,12 @@ static void say_fleet(struct doc *doc, const json_t *fleet)
     if (!json_is_object(fleet))
         return;
     doc_add(doc, "Of %lld units, by the true share of those that conform:",
-            (long long)json_integer_value(json_object_get(fleet, "units")));
+            member_integer(fleet, "units"));
     open_chances(doc);
     EACH(row, rows)
-        say_chances(doc, 100 * number(row, "truth"), "%", row,
+        say_chances(doc, 100 * member_real(row, "truth"), "%", row,
                     row_at + 1 == json_array_size(rows) ? "limiting" : "");
-    say_chances(doc, 100 * number(declared, "truth"), "%", declared, "declared");
+    say_chances(doc, 100 * member_real(declared, "truth"), "%", declared, "declared");
     doc_close(doc);
     doc_say(doc, NULL,
             "(verdicts of single units err, too, as in the table above: that is not in this one)");
@@ -59,18 +55,17 @@ static void say_item(struct doc *doc, const json_t *item, size_t index)
 {
     const json_t *rows = json_object_get(item, "characteristic");
     const json_t *needed = json_object_get(item, "trials_needed");
-    struct metric_value value = {.value = number(item, "declared")};
+    struct metric_value value = {.value = member_real(item, "declared")};
     struct number_unit unit;
 
     snprintf(value.unit, sizeof(value.unit), "%s", member_text(item, "unit"));
     unit = view_metric_unit(metric_find(member_text(item, "metric")), &value);
     doc_add(doc, "%zu. %s %s, %lld trials, alpha %g, beta %g", index + 1,
             member_text(item, "workload"), member_text(item, "metric"),
-            (long long)json_integer_value(json_object_get(item, "trials")), number(item, "alpha"),
-            number(item, "beta"));
+            member_integer(item, "trials"), member_real(item, "alpha"), member_real(item, "beta"));
     open_chances(doc);
     EACH(row, rows)
-        say_chances(doc, number(row, "truth") / unit.factor, unit.name, row,
+        say_chances(doc, member_real(row, "truth") / unit.factor, unit.name, row,
                     row_at == 0                           ? "declared"
                     : row_at + 1 == json_array_size(rows) ? "limiting"
                                                           : "");
@@ -79,8 +74,8 @@ static void say_item(struct doc *doc, const json_t *item, size_t index)
         doc_say(doc, NULL,
                 "%lld trials tell the two levels apart: what is limiting is rejected with %g %%, "
                 "and what is as declared shown to be better than limiting with %g %%",
-                (long long)json_integer_value(needed), 100 * (1 - number(item, "beta")),
-                100 * (1 - number(item, "alpha")));
+                (long long)json_integer_value(needed), 100 * (1 - member_real(item, "beta")),
+                100 * (1 - member_real(item, "alpha")));
     else
         doc_say(
             doc, NULL,
@@ -93,13 +88,13 @@ static void say_power(struct doc *doc, const json_t *made)
 {
     doc_say(doc, NULL,
             "Risks of the contract %s, where trials vary by %g %% (lognormal, independent)",
-            member_text(made, "contract"), 100 * number(made, "sd"));
+            member_text(made, "contract"), 100 * member_real(made, "sd"));
     EACH(item, json_object_get(made, "items"))
         say_item(doc, item, item_at);
     doc_say(doc, NULL,
             "Every item must be accepted: where all are as declared that happens with %.4g %% at "
             "least (without fleets); the buyer's risk is that of one item",
-            100 * number(made, "accepted_as_declared"));
+            100 * member_real(made, "accepted_as_declared"));
 }
 
 int power_contract(const struct command_line *line, double sd)

@@ -9,27 +9,21 @@
 #include "harness/core/member.h"
 #include "workloads/declared.h"
 
-static double number(const json_t *object, const char *name)
-{
-    return json_number_value(json_object_get(object, name));
-}
-
 /* "  12345    2 h 3 min" */
 static void append_cost(struct text *out, const json_t *cost)
 {
     char human[TEXT_HUMAN_SIZE];
 
-    text_append_format(out, " %12lld %12s",
-                       (long long)json_integer_value(json_object_get(cost, "requests")),
-                       text_human_duration(1e9 * number(cost, "total_s"), human));
+    text_append_format(out, " %12lld %12s", member_integer(cost, "requests"),
+                       text_human_duration(1e9 * member_real(cost, "total_s"), human));
 }
 
 static void append_rate(struct text *out, const json_t *row, double precision, double margin)
 {
     char human[TEXT_HUMAN_SIZE], wanted[32];
 
-    text_append_format(out, "\n%.6g requests/s, load %.3g", number(row, "rate"),
-                       number(row, "load"));
+    text_append_format(out, "\n%.6g requests/s, load %.3g", member_real(row, "rate"),
+                       member_real(row, "load"));
     if (json_is_null(json_object_get(row, "relaxation_s"))) {
         text_append(out, ": the backlog grows, so that no number of requests is enough\n");
         return;
@@ -38,14 +32,14 @@ static void append_rate(struct text *out, const json_t *row, double precision, d
     text_append_format(out,
                        ", relaxation time %s\n   %-10s %8s %25s %26s\n   %-10s %8s %12s %12s %12s "
                        "%12s\n",
-                       text_human_duration(1e9 * number(row, "relaxation_s"), human), "", "",
+                       text_human_duration(1e9 * member_real(row, "relaxation_s"), human), "", "",
                        "least for an interval", wanted, "figure", "share", "requests", "in all",
                        "requests", "in all");
     EACH(need, json_object_get(row, "needs")) {
-        const char *figure = json_string_value(json_object_get(need, "figure"));
+        const char *figure = member_string(need, "figure");
         bool capacity = !strcmp(figure, "capacity");
 
-        text_append_format(out, "   %-10s %6.4g %%", figure, 100 * number(need, "tail"));
+        text_append_format(out, "   %-10s %6.4g %%", figure, 100 * member_real(need, "tail"));
         if (capacity) {
             snprintf(wanted, sizeof(wanted), "to ±%.3g %%:", 100 * margin);
             text_append_format(out, " %26s", wanted);
@@ -59,16 +53,15 @@ static void append_rate(struct text *out, const json_t *row, double precision, d
 
 static int show(const json_t *made)
 {
-    const char *name = json_string_value(json_object_get(made, "workload"));
+    const char *name = member_string(made, "workload");
     struct text out = TEXT_INIT;
 
     text_append(&out, "Load of ");
     text_append_printable(&out, name ? name : "?", strlen(name ? name : "?"));
     text_append_format(&out, ", which serves %.6g requests/s offline, in %lld trials\n",
-                       number(made, "capacity"),
-                       (long long)json_integer_value(json_object_get(made, "trials")));
+                       member_real(made, "capacity"), member_integer(made, "trials"));
     EACH(row, json_object_get(made, "rates"))
-        append_rate(&out, row, number(made, "precision"), number(made, "margin"));
+        append_rate(&out, row, member_real(made, "precision"), member_real(made, "margin"));
     text_append(
         &out, "\nShare: of the requests that miss the limits or lie above the percentile, whose "
               "interval is within so much of itself. Capacity: the highest rate that keeps the "

@@ -23,8 +23,7 @@ void results_view_findings(const json_t *findings, const char *result)
 void results_view_rows(json_t *rows)
 {
     EACH(row, rows) {
-        results_view_findings(json_object_get(row, "findings"),
-                              json_string_value(json_object_get(row, "id")));
+        results_view_findings(json_object_get(row, "findings"), member_string(row, "id"));
         json_object_del(row, "findings");
     }
 }

@@ -3,6 +3,7 @@
 #define ASSAY_CORE_MEMBER_H
 
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include <jansson.h>
@@ -45,6 +46,35 @@ static inline double member_number_or(const json_t *object, const char *key, dou
 static inline double member_number(const json_t *object, const char *key)
 {
     return member_number_or(object, key, NAN);
+}
+
+/* The same; 0: there is none. */
+static inline double member_real(const json_t *object, const char *key)
+{
+    return member_number_or(object, key, 0);
+}
+
+/* Its whole number; 0: there is none, or it is no whole number. */
+static inline long long member_integer(const json_t *object, const char *key)
+{
+    return json_integer_value(json_object_get(object, key));
+}
+
+/* How many it holds; 0: there is none, or it is no array. */
+static inline size_t member_size(const json_t *object, const char *key)
+{
+    return json_array_size(json_object_get(object, key));
+}
+
+static inline bool member_is_true(const json_t *object, const char *key)
+{
+    return json_is_true(json_object_get(object, key));
+}
+
+/* The member of a member, borrowed; NULL: there is none. */
+static inline json_t *member_in(const json_t *object, const char *outer, const char *key)
+{
+    return json_object_get(json_object_get(object, outer), key);
 }
 
 /* A number as JSON, which has neither NAN nor infinities: null. New. */

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct text {
     char *data; /* "" while nothing was appended */
@@ -101,5 +102,18 @@ size_t text_distance(const char *a, const char *b);
 
 /* The nearest of `count` names when it is near enough to suggest, else NULL. */
 const char *text_nearest(const char *word, const char *const *names, size_t count);
+
+/* Whether both say the same, or neither says anything (NULL). */
+static inline bool text_same(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static inline bool text_ends_in(const char *string, const char *end)
+{
+    const size_t length = strlen(string), wanted = strlen(end);
+
+    return length >= wanted && strcmp(string + length - wanted, end) == 0;
+}
 
 #endif

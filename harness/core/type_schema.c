@@ -4,16 +4,9 @@
 #include "harness/core/text.h"
 #include "harness/core/type.h"
 
-static bool ends_with(const char *string, const char *end)
-{
-    const size_t length = strlen(string), end_length = strlen(end);
-
-    return length >= end_length && !strcmp(string + length - end_length, end);
-}
-
 bool member_is_printed_as_text(const char *name)
 {
-    return ends_with(name, "utc_ns") || !strcmp(name, "seed") || ends_with(name, "_seed");
+    return text_ends_in(name, "utc_ns") || !strcmp(name, "seed") || text_ends_in(name, "_seed");
 }
 
 /* The unit that a member's name ends in. */
@@ -23,7 +16,7 @@ static const char *unit_of(const char *name)
                                            {"_j", "J"},   {"_hz", "Hz"},   {"seconds", "s"}};
 
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-        if (ends_with(name, units[i][0]))
+        if (text_ends_in(name, units[i][0]))
             return units[i][1];
     return NULL;
 }
@@ -162,7 +155,7 @@ static void add_members(const struct type *type, json_t *properties, json_t *req
         json_object_set_new(properties, m->name, member_schema(m, definitions));
         if (!(m->flags & (MEMBER_OPTIONAL | MEMBER_LATER)))
             json_array_append_new(required, json_string(m->name));
-        if (ends_with(m->name, "utc_ns"))
+        if (text_ends_in(m->name, "utc_ns"))
             add_twin(m, properties, required);
     }
 }

@@ -6,13 +6,6 @@
 
 #define MODELS_SHOWN 3
 
-static bool ends_in(const char *url, const char *end)
-{
-    const size_t length = strlen(url), wanted = strlen(end);
-
-    return length >= wanted && !strcmp(url + length - wanted, end);
-}
-
 static void append_models(const json_t *models, struct text *out)
 {
     const size_t count = json_array_size(models);
@@ -32,7 +25,7 @@ void endpoint_advise_path(const struct endpoint_options *options, const json_t *
     const json_t *models = json_object_get(told, "models");
 
     text_append_format(ret, "; asked was POST %s%s (api: %s)", options->url, path, own);
-    if (ends_in(options->url, "/completions")) {
+    if (text_ends_in(options->url, "/completions")) {
         text_append_format(ret, ": assay adds %s to the url; end it before, as in .../v1", path);
     } else if (strstr(options->url, "/v1/v1")) {
         text_append(ret, ": the url has /v1 twice; write it once");
@@ -45,7 +38,7 @@ void endpoint_advise_path(const struct endpoint_options *options, const json_t *
                            ": its API is there, as %s/models answers; for a server that has "
                            "no %s write `api: %s`",
                            options->url, path, other);
-    } else if (!ends_in(options->url, "/v1")) {
+    } else if (!text_ends_in(options->url, "/v1")) {
         text_append_format(ret,
                            ": %s/models is not there either; most servers have their API at "
                            "/v1: try `url: %s/v1`, else `api: %s`",

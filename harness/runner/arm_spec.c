@@ -298,7 +298,7 @@ enum status arm_spec_from_json(const json_t *json, struct arm_spec *ret, struct 
         spec.has_precision = precision_from_name(precision, &spec.precision);
     if (implementation)
         spec.has_implementation = implementation_from_name(implementation, &spec.implementation);
-    spec.emulate = json_is_true(json_object_get(json, "emulate"));
+    spec.emulate = member_is_true(json, "emulate");
     EACH(change, json_object_get(json, "environment")) {
         if (!json_is_string(change))
             return error_set(err, STATUS_CORRUPT, "the plan's environment is not of strings");

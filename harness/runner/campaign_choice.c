@@ -20,7 +20,7 @@ enum status campaign_take_choices(struct store *store, struct campaign_cell *cel
 static bool has_choices(const struct campaign_cell *cell)
 {
     const json_t *workload = json_object_get(cell->message, "workload");
-    const char *name = json_string_value(json_object_get(workload, "kind"));
+    const char *name = member_string(workload, "kind");
     const struct workload_kind *kind = name ? workload_kind_find(name) : NULL;
 
     const struct named_worker *worker = cell->spec.worker;
@@ -43,15 +43,10 @@ static bool same_work(const struct campaign_cell *a, const struct campaign_cell 
     return true;
 }
 
-static bool same_words(const char *a, const char *b)
-{
-    return a == b || (a && b && !strcmp(a, b));
-}
-
 /* The same libraries and surroundings for the worker. */
 static bool same_stack(const struct arm_spec *a, const struct arm_spec *b)
 {
-    bool same = a->change_count == b->change_count && same_words(a->root, b->root);
+    bool same = a->change_count == b->change_count && text_same(a->root, b->root);
 
     for (size_t i = 0; i < a->change_count && same; i++)
         same = !strcmp(a->changes[i], b->changes[i]);
@@ -75,7 +70,7 @@ static const char *compiler_of(const struct arm_spec *spec, size_t which)
 
 static bool same_compiler(const struct arm_spec *a, const struct arm_spec *b)
 {
-    bool same = same_words(a->root, b->root);
+    bool same = text_same(a->root, b->root);
 
     for (size_t i = 0; same && compiler_of(a, i); i++)
         same = !strcmp(compiler_of(a, i), compiler_of(b, i));

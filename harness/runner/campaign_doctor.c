@@ -18,7 +18,7 @@ static json_t *devices_of(const struct campaign *campaign)
     const char *spec;
 
     for (size_t i = 0; i < campaign->cell_count; i++) {
-        spec = json_string_value(json_object_get(campaign->cells[i].message, "device"));
+        spec = member_string(campaign->cells[i].message, "device");
         if (spec && strncmp(spec, "endpoint:", strlen("endpoint:")) != 0)
             json_object_set_new(seen, spec, json_true());
     }
@@ -39,8 +39,7 @@ static void append_bad(struct text *out, const json_t *report, enum finding_seve
 
         if (doctor_worst(one) >= least)
             text_append_format(out, "%s%s (%s)", out->length ? "; " : "",
-                               json_string_value(json_object_get(finding, "check")),
-                               json_string_value(json_object_get(finding, "observed")));
+                               member_string(finding, "check"), member_string(finding, "observed"));
         json_decref((json_t *)one);
     }
 }

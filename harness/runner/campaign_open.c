@@ -33,7 +33,7 @@ static enum status cell_from_record(struct campaign *campaign, int64_t row, stru
     choices = json_object_get(record, "choices");
     cell->chosen = json_is_object(choices); /* at least that none could be made */
     cell->row = row;
-    cell->ordinal = json_integer_value(json_object_get(record, "ordinal"));
+    cell->ordinal = member_integer(record, "ordinal");
     json_unpack(identity, "{s:s, s:s, s:I, s:s}", "workload", &name, "precision", &precision,
                 "batch", &batch, "seed", &seed);
     json_unpack(record, "{s:s}", "device_spec", &device);
@@ -247,7 +247,7 @@ static enum status check_pending(const struct campaign *campaign, struct error *
 static enum status take_cells(struct campaign *campaign, const json_t *record, struct error *err)
 {
     const json_t *cells = json_object_get(record, "cells");
-    const json_t *all = json_object_get(json_object_get(record, "plan"), "cells");
+    const json_t *all = member_in(record, "plan", "cells");
 
     campaign->cells = calloc(json_array_size(cells) + 1, sizeof(*campaign->cells));
     if (!campaign->cells)
@@ -256,8 +256,8 @@ static enum status take_cells(struct campaign *campaign, const json_t *record, s
         struct campaign_cell *cell = &campaign->cells[row_at];
         const json_t *planned = json_array_get(all, row_at);
 
-        TRY(cell_from_record(campaign, json_integer_value(json_object_get(row, "cell")), err));
-        if (json_is_true(json_object_get(planned, "emulate")))
+        TRY(cell_from_record(campaign, member_integer(row, "cell"), err));
+        if (member_is_true(planned, "emulate"))
             json_object_set_new(cell->message, "emulate", json_true());
         TRY(campaign_cell_take_spec(cell, json_object_get(planned, "spec"),
                                     json_object_get(planned, "worker"), err));

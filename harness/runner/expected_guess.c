@@ -34,8 +34,7 @@ static enum status cost_of(const json_t *message, struct workload_cost *ret, int
 {
     const char *precision = member_string(message, "precision");
     struct workload workload;
-    struct workload_case work = {.workload = &workload,
-                                 .batch = json_integer_value(json_object_get(message, "batch"))};
+    struct workload_case work = {.workload = &workload, .batch = member_integer(message, "batch")};
     enum status status;
 
     TRY(workload_from_json(json_object_get(message, "workload"), &workload, err));

@@ -162,11 +162,6 @@ static enum status complete(struct named_worker *worker, struct error *err)
     return worker->packages ? STATUS_OK : error_no_memory(err);
 }
 
-static void destroy(struct named_worker **worker)
-{
-    named_worker_destroy(*worker);
-}
-
 static enum status hand_over(struct named_worker **worker, struct named_worker **ret)
 {
     *ret = *worker;
@@ -177,7 +172,7 @@ static enum status hand_over(struct named_worker **worker, struct named_worker *
 enum status named_worker_read(enum declared_form form, const char *text, struct named_worker **ret,
                               struct error *err)
 {
-    CLEANUP(destroy) struct named_worker *worker = calloc(1, sizeof(*worker));
+    CLEANUP(named_worker_cleanup) struct named_worker *worker = calloc(1, sizeof(*worker));
     AUTO_FREE char *words = strdup(text);
     char *settings = words ? strchr(words, ',') : NULL, *slash, *at, *next;
 
@@ -356,7 +351,7 @@ static enum status find_installed(struct named_worker *worker, struct error *err
 
 enum status named_worker_find(const char *text, struct named_worker **ret, struct error *err)
 {
-    CLEANUP(destroy) struct named_worker *worker = NULL;
+    CLEANUP(named_worker_cleanup) struct named_worker *worker = NULL;
 
     TRY(named_worker_read(DECLARED_WORKER, text, &worker, err));
     TRY(find_installed(worker, err));
@@ -365,7 +360,7 @@ enum status named_worker_find(const char *text, struct named_worker **ret, struc
 
 enum status named_stack_find(const char *text, struct named_worker **ret, struct error *err)
 {
-    CLEANUP(destroy) struct named_worker *stack = NULL;
+    CLEANUP(named_worker_cleanup) struct named_worker *stack = NULL;
 
     TRY(named_worker_read(DECLARED_STACK, text, &stack, err));
     TRY(check_lock(stack, err));
@@ -523,8 +518,8 @@ enum status named_worker_from_json(const json_t *json, struct named_worker **ret
     const char *from = member_string(json, "from");
     const char *version = member_string(json, "version");
     const char *mode = member_string(json, "mode");
-    const json_int_t threads = json_integer_value(json_object_get(json, "threads"));
-    CLEANUP(destroy) struct named_worker *worker = NULL;
+    const json_int_t threads = member_integer(json, "threads");
+    CLEANUP(named_worker_cleanup) struct named_worker *worker = NULL;
     AUTO_FREE char *text = NULL;
     json_auto_t *now = NULL;
     char number[32] = "";

@@ -96,7 +96,7 @@ static bool wants_batch(const struct plan_request *request, const struct suite_e
 
 static char *copy_member(const json_t *object, const char *key)
 {
-    const char *text = json_string_value(json_object_get(object, key));
+    const char *text = member_string(object, key);
 
     return strdup(text ? text : "");
 }
@@ -123,7 +123,7 @@ enum status plan_add_cell(struct plan *plan, const struct workload *workload,
     cell->device_spec = copy_member(device, "spec");
     cell->backend = copy_member(device, "backend");
     cell->device_name = copy_member(device, "name");
-    cell->device_index = json_integer_value(json_object_get(device, "index"));
+    cell->device_index = member_integer(device, "index");
     cell->spec = spec ? arm_spec_to_json(spec) : NULL;
     cell->worker = worker ? named_worker_json(worker) : NULL;
     if ((spec && !cell->spec) || (worker && !cell->worker))
@@ -231,7 +231,7 @@ static bool workers_run(const struct plan_request *request, const struct workloa
                         enum precision precision, const json_t *device)
 {
     const struct arm_spec *const specs[] = {request->spec, request->other};
-    const char *backend = json_string_value(json_object_get(device, "backend"));
+    const char *backend = member_string(device, "backend");
 
     for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++)
         if (specs[i] && specs[i]->worker &&

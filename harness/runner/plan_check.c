@@ -17,7 +17,7 @@ static enum status changed(struct error *err, const char *what, const char *wher
 
 static bool is_digest(const struct digest *digest, const json_t *identity, const char *key)
 {
-    const char *recorded = json_string_value(json_object_get(identity, key));
+    const char *recorded = member_string(identity, key);
     char hex[DIGEST_HEX_SIZE];
 
     return recorded && !strcmp(digest_hex(digest, hex), recorded);
@@ -75,7 +75,7 @@ enum status plan_check_cell(struct store *store, int64_t cell, struct error *err
     TRY(store_cell_json(store, cell, &record, err));
 
     identity = json_object_get(record, "identity");
-    hex = json_string_value(json_object_get(identity, "workload_digest"));
+    hex = member_string(identity, "workload_digest");
     TRY(check_record(record, err));
     if ((!hex || !digest_from_hex(hex, &digest)))
         return error_set(err, STATUS_CORRUPT, "a planned cell names no workload");

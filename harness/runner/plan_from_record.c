@@ -63,7 +63,7 @@ static enum status find_device(const json_t *record, const char *device, json_t 
 
 static const json_t *planned_cell(const json_t *record, const json_t *planned)
 {
-    const json_int_t ordinal = json_integer_value(json_object_get(record, "ordinal"));
+    const json_int_t ordinal = member_integer(record, "ordinal");
 
     return ordinal >= 1 ? json_array_get(json_object_get(planned, "cells"), (size_t)ordinal - 1)
                         : NULL;
@@ -97,9 +97,8 @@ static enum status add_from_record(struct plan *plan, const json_t *record, cons
         return error_set(err, STATUS_UNSUPPORTED, "this assay does not know the precision \"%s\"",
                          member_text(identity, "precision"));
     TRY(recorded_spec(record, planned, &spec, &has_spec, err));
-    TRY(plan_add_cell(plan, plan->workloads[0], precision,
-                      json_integer_value(json_object_get(identity, "batch")), device,
-                      has_spec ? &spec : NULL, spec.worker, err));
+    TRY(plan_add_cell(plan, plan->workloads[0], precision, member_integer(identity, "batch"),
+                      device, has_spec ? &spec : NULL, spec.worker, err));
     cell = &plan->cells[0];
     if (!implementation_from_name(member_text(identity, "implementation"),
                                   &cell->work.implementation) ||
@@ -115,7 +114,7 @@ static enum status add_from_record(struct plan *plan, const json_t *record, cons
                          "its rate is a share of the capacity that its campaign measured, and a "
                          "result alone is repeated here: run the workload again");
     scenario_text(cell->work.scenario, cell->work.rate, cell->scenario);
-    cell->work.emulate = json_is_true(json_object_get(planned_cell(record, planned), "emulate"));
+    cell->work.emulate = member_is_true(planned_cell(record, planned), "emulate");
     cell->work.seed = strtoull(member_text(identity, "seed"), NULL, 10);
     if (json_object_get(choices, "workload") &&
         !strcmp(member_text(json_object_get(record, "device"), "name"),
@@ -130,7 +129,7 @@ static json_t *nonce_of(const json_t *planned)
     json_t *nonce = json_object_get(planned, "nonce");
 
     if (!json_is_string(nonce))
-        nonce = json_object_get(json_object_get(planned, "reproduces"), "nonce");
+        nonce = member_in(planned, "reproduces", "nonce");
     return json_is_string(nonce) ? nonce : NULL;
 }
 

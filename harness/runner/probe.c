@@ -242,8 +242,7 @@ void probe_libraries(json_t *probe)
 
 static bool is_plain(const json_t *backend, const json_t *device)
 {
-    return !json_is_true(json_object_get(backend, "hidden")) &&
-           !json_is_true(json_object_get(device, "simulated"));
+    return !member_is_true(backend, "hidden") && !member_is_true(device, "simulated");
 }
 
 /*
@@ -301,7 +300,7 @@ static enum status explain(const json_t *probe, const char *spec, struct error *
     EACH(backend, probe) {
         const char *name = member_text(backend, "backend");
 
-        if (json_is_true(json_object_get(backend, "available")))
+        if (member_is_true(backend, "available"))
             continue;
         if (spec && !strncmp(spec, name, strlen(name)))
             return error_set(err, STATUS_UNAVAILABLE, "%s: %s", spec,
@@ -315,12 +314,12 @@ static enum status explain(const json_t *probe, const char *spec, struct error *
                                  member_text(device, "reason"));
     text_init(&known);
     EACH(backend, probe) {
-        if (!spec && json_is_true(json_object_get(backend, "hidden")))
+        if (!spec && member_is_true(backend, "hidden"))
             continue;
         EACH(device, json_object_get(backend, "devices"))
             text_append_format(&known, "%s%s", known.length ? ", " : "",
                                member_text(device, "spec"));
-        if (!spec && !json_is_true(json_object_get(backend, "available")))
+        if (!spec && !member_is_true(backend, "available"))
             text_append_format(&known, "%s%s (not available: %s)", known.length ? ", " : "",
                                member_text(backend, "backend"), member_text(backend, "reason"));
     }
@@ -340,7 +339,7 @@ static enum status explain(const json_t *probe, const char *spec, struct error *
 static void warn_of_failures(const json_t *probe)
 {
     EACH(backend, probe) {
-        if (json_is_true(json_object_get(backend, "failed")))
+        if (member_is_true(backend, "failed"))
             log_warning("%s is left out: %s", member_text(backend, "backend"),
                         member_text(backend, "reason"));
     }

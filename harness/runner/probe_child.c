@@ -155,7 +155,7 @@ static enum status run(char *const *argv, int output_fd, json_t **ret, struct er
     } else if (status != STATUS_OK || end.code != 0 || !answer) {
         status = explain(status, &end, step, output_fd, err);
     } else if (json_object_get(answer, "refused")) {
-        const char *words = json_string_value(json_object_get(answer, "refused"));
+        const char *words = member_string(answer, "refused");
 
         status = error_set(err, STATUS_UNSUPPORTED, "%s", words ? words : "");
     }

@@ -151,7 +151,7 @@ struct question {
 static void ask_device(void *item)
 {
     struct question *question = item;
-    const char *spec = json_string_value(json_object_get(question->device, "spec"));
+    const char *spec = member_string(question->device, "spec");
     struct error reason = ERROR_INIT;
     enum status status = ask_child(spec, "all", &question->answers, &reason);
 
@@ -166,7 +166,7 @@ void probe_precisions(json_t *probe)
     size_t i, count = 0, asked = 0;
 
     EACH(backend, probe)
-        count += json_array_size(json_object_get(backend, "devices"));
+        count += member_size(backend, "devices");
     questions = calloc(count, sizeof(*questions));
     if (!questions)
         return;

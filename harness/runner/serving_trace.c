@@ -96,9 +96,7 @@ enum status serving_trace_find(const char *name_or_path, struct workload *ret, s
 
     TRY(workload_find(name_or_path, &workload, err));
     if (workload.serving && workload.serving->load.arrivals.process == SERVING_TRACE) {
-        TRY(read_file(&workload,
-                      json_object_get(json_object_get(workload.json, "load"), "arrivals"), &trace,
-                      err));
+        TRY(read_file(&workload, member_in(workload.json, "load", "arrivals"), &trace, err));
         TRY(set_trace(&workload, &trace, err));
     }
     *ret = workload;

@@ -248,8 +248,7 @@ static void take_line(struct telemetry_log *log, const char *line, size_t length
     if (json_object_get(words, "failed"))
         take_failure(log, words);
     if (json_is_integer(json_object_get(words, "lost")) && !log->message)
-        log->message = text_format("%lld readings failed: %s",
-                                   (long long)json_integer_value(json_object_get(words, "lost")),
+        log->message = text_format("%lld readings failed: %s", member_integer(words, "lost"),
                                    json_is_string(json_object_get(words, "message"))
                                        ? member_string(words, "message")
                                        : "reason not recorded");

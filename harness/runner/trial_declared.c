@@ -76,7 +76,7 @@ enum status trial_declared_device(const struct trial_request *request, const jso
     if (!request->named || !planned || !backend)
         return STATUS_OK;
     snprintf(opened, sizeof(opened), "%.63s:%" JSON_INTEGER_FORMAT, backend,
-             json_integer_value(json_object_get(device, "index")));
+             member_integer(device, "index"));
     if (!strcmp(opened, planned))
         return STATUS_OK;
     return error_set(err, STATUS_INVALID,

@@ -13,12 +13,12 @@ static const char *reading_state(const struct trial_request *request, const json
     const json_t *reading = json_object_get(request->environment, name);
 
     if (!reading)
-        reading = json_object_get(json_object_get(device, "readings"), name);
+        reading = member_in(device, "readings", name);
     if (!reading && !strncmp(name, "device.", 7) &&
         json_is_string(json_object_get(device, name + 7)))
         return "measured"; /* name, vendor, uuid are next to the readings */
-    *ret_reason = json_string_value(json_object_get(reading, "reason"));
-    return json_string_value(json_object_get(reading, "status"));
+    *ret_reason = member_string(reading, "reason");
+    return member_string(reading, "status");
 }
 
 /* That a reading has no meaning here (a processor has no driver) is knowledge, too. */

@@ -100,12 +100,12 @@ static enum status add_device(struct trial_record *record, const json_t *body, s
 {
     struct store_device device = {
         .backend = member_string(body, "backend"),
-        .index = json_integer_value(json_object_get(body, "index")),
+        .index = member_integer(body, "index"),
         .name = member_string(body, "name"),
         .vendor = member_string(body, "vendor"),
         .uuid = member_string(body, "uuid"),
         .type = member_string(body, "type"),
-        .simulated = json_is_true(json_object_get(body, "simulated")),
+        .simulated = member_is_true(body, "simulated"),
         .readings = json_object_get(body, "readings"),
     };
     struct reading_list readings;

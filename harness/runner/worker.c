@@ -22,12 +22,12 @@ static enum status read_choices(struct worker *worker, const json_t *trial, stru
 {
     json_t *choices = json_object_get(trial, "choices");
 
-    worker->tune = json_is_true(json_object_get(trial, "tune"));
+    worker->tune = member_is_true(trial, "tune");
     if (worker->tune && !worker->workload.kind->choices)
         return bad_trial(err, "this kind of workload has nothing to choose");
     if (!choices)
         return STATUS_OK;
-    worker->block = json_integer_value(json_object_get(choices, "iterations_per_sample"));
+    worker->block = member_integer(choices, "iterations_per_sample");
     worker->work.choices = json_object_get(choices, "workload");
     if (worker->block < 1 || !json_is_object(worker->work.choices))
         return bad_trial(err, "choices need `workload` and `iterations_per_sample`");
@@ -54,7 +54,7 @@ static enum status read_trial(struct worker *worker, const json_t *trial, struct
         return bad_trial(err, "batch, seed and device are required");
     worker->work.batch = json_integer_value(batch);
     worker->work.seed = (uint64_t)json_integer_value(seed);
-    worker->work.emulate = json_is_true(json_object_get(trial, "emulate"));
+    worker->work.emulate = member_is_true(trial, "emulate");
     worker->framework_wanted = json_incref(json_object_get(trial, "framework"));
     worker->device_spec = strdup(device);
     if (!worker->device_spec)
@@ -79,7 +79,7 @@ static enum status open_framework(struct worker *worker, struct error *err)
     const char *interface = member_string(wanted, "interface");
     const char *library = member_string(wanted, "library");
     const char *mode = member_string(wanted, "mode");
-    const json_int_t threads = json_integer_value(json_object_get(wanted, "threads"));
+    const json_int_t threads = member_integer(wanted, "threads");
 
     if (!wanted)
         return STATUS_OK;

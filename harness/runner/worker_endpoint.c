@@ -194,7 +194,7 @@ static enum status start_server(struct worker *worker, struct error *err)
 static void add_told(struct reading_list *list, const char *name, const json_t *told,
                      const char *key, const char *source)
 {
-    const char *value = json_string_value(json_object_get(told, key));
+    const char *value = member_string(told, key);
 
     if (value)
         reading_add_text(list, name, value, source);

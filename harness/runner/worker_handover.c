@@ -47,8 +47,8 @@ static enum status judge_one(struct worker *worker, const json_t *entry, struct 
         .work = &worker->work,
         .secret = drawn ? &secret : NULL,
         .outputs = &outputs,
-        .iteration = json_integer_value(json_object_get(entry, "iteration")),
-        .whole = json_is_true(json_object_get(entry, "whole")),
+        .iteration = member_integer(entry, "iteration"),
+        .whole = member_is_true(entry, "whole"),
     };
     enum status status = tensors_open(path ? path : "", &outputs, err);
 

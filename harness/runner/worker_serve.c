@@ -7,6 +7,7 @@
 
 #include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
+#include "harness/core/member.h"
 #include "harness/runner/generator.h"
 #include "harness/runner/serving_plan.h"
 #include "protocols/serving/arrivals.h"
@@ -74,7 +75,7 @@ static enum status receive(struct worker *worker, struct schedule *schedule, str
 static enum status check_digest(const struct schedule *schedule, const json_t *serving,
                                 struct error *err)
 {
-    const char *told = json_string_value(json_object_get(serving, "schedule"));
+    const char *told = member_string(serving, "schedule");
     const struct digest digest = schedule_digest(schedule);
     char hex[DIGEST_HEX_SIZE];
 
@@ -88,7 +89,7 @@ enum status worker_serve_receive(struct worker *worker, const json_t *trial, str
                                  struct error *err)
 {
     const json_t *serving = json_object_get(trial, "serving");
-    const json_int_t count = json_integer_value(json_object_get(serving, "requests"));
+    const json_int_t count = member_integer(serving, "requests");
 
     if (!worker->workload.serving || count < 1 || count > SCHEDULE_COUNT_MAX)
         return error_set(err, STATUS_PROTOCOL, "trial message: a server needs `serving`");
@@ -96,7 +97,7 @@ enum status worker_serve_receive(struct worker *worker, const json_t *trial, str
     if (!ret->requests)
         return error_no_memory(err);
     ret->count = (size_t)count;
-    ret->window_ns = json_integer_value(json_object_get(serving, "window_ns"));
+    ret->window_ns = member_integer(serving, "window_ns");
     TRY(receive(worker, ret, err));
     return check_digest(ret, serving, err);
 }
@@ -124,9 +125,9 @@ enum status worker_serve_prepare(struct worker *worker, const json_t *trial, str
     if (!server)
         return error_no_memory(err);
     TRY(worker_serve_receive(worker, trial, &server->schedule, err));
-    server->seed = serving_schedule_seed(
-        (uint64_t)json_integer_value(json_object_get(trial, "seed")),
-        json_integer_value(json_object_get(json_object_get(trial, "serving"), "round")));
+    server->seed =
+        serving_schedule_seed((uint64_t)member_integer(trial, "seed"),
+                              member_integer(json_object_get(trial, "serving"), "round"));
     batching = &worker->workload.serving->batching;
     count = server->schedule.count;
     server->max_batch = (uint32_t)batching->max_batch;

@@ -25,17 +25,12 @@ static int64_t duration_of(const json_t *object, const char *key)
     return text_parse_duration_ns(member_text(object, key), &ns) ? ns : 0;
 }
 
-static double number_of(const json_t *object, const char *key)
-{
-    return json_number_value(json_object_get(object, key));
-}
-
 static enum status read_arrivals(const json_t *json, struct arrivals *ret, struct error *err)
 {
     static const char *const names[] = {
 #define NAME(code, name) name,
         ARRIVAL_PROCESS_MAP(NAME)};
-    const double ratio = number_of(json, "rate_ratio");
+    const double ratio = member_real(json, "rate_ratio");
     size_t i = 0;
 
     while (i < ARRIVAL_PROCESS_COUNT && strcmp(names[i], member_text(json, "process")) != 0)
@@ -43,7 +38,7 @@ static enum status read_arrivals(const json_t *json, struct arrivals *ret, struc
     if (i == ARRIVAL_PROCESS_COUNT)
         return unknown("process of arrivals", err);
     *ret = (struct arrivals){.process = (enum arrival_process)i,
-                             .cv = number_of(json, "cv"),
+                             .cv = member_real(json, "cv"),
                              .on_s = (double)duration_of(json, "on") / 1e9,
                              .off_s = (double)duration_of(json, "off") / 1e9,
                              .rate_ratio = ratio > 0 ? ratio : INFINITY};
@@ -64,10 +59,10 @@ static enum status read_length(const json_t *json, struct length *ret, struct er
     if (i == LENGTH_LAW_COUNT || i == LENGTH_EMPIRICAL)
         return unknown("law of lengths", err);
     *ret = (struct length){.law = (enum length_law)i,
-                           .mean = number_of(json, "mean"),
-                           .cv = number_of(json, "cv"),
-                           .min = (uint32_t)json_integer_value(json_object_get(json, "min")),
-                           .max = (uint32_t)json_integer_value(json_object_get(json, "max"))};
+                           .mean = member_real(json, "mean"),
+                           .cv = member_real(json, "cv"),
+                           .min = (uint32_t)member_integer(json, "min"),
+                           .max = (uint32_t)member_integer(json, "max")};
     return STATUS_OK;
 }
 
@@ -79,10 +74,10 @@ enum status serving_declared_read(const json_t *workload, struct serving_declare
     const json_t *batching = json_object_get(workload, "batching");
     const json_t *slo = json_object_get(workload, "slo");
     struct serving_declared declared = {
-        .max_batch = json_integer_value(json_object_get(batching, "max_batch")),
+        .max_batch = member_integer(batching, "max_batch"),
         .by_token = strcmp(member_text(batching, "policy"), "continuous") == 0,
-        .capacity = number_of(load, "capacity"),
-        .limits = {.attain = number_of(slo, "attain"), .failures = number_of(slo, "failures")},
+        .capacity = member_real(load, "capacity"),
+        .limits = {.attain = member_real(slo, "attain"), .failures = member_real(slo, "failures")},
     };
 
     TRY(read_arrivals(json_object_get(load, "arrivals"), &declared.arrivals, err));
@@ -99,12 +94,12 @@ enum status serving_declared_read(const json_t *workload, struct serving_declare
 
 static const json_t *arrivals_of(const json_t *workload)
 {
-    return json_object_get(json_object_get(workload, "load"), "arrivals");
+    return member_in(workload, "load", "arrivals");
 }
 
 bool serving_trace_digest(const json_t *workload, struct digest *ret)
 {
-    const char *hex = json_string_value(json_object_get(arrivals_of(workload), "sha256"));
+    const char *hex = member_string(arrivals_of(workload), "sha256");
 
     return hex && digest_from_hex(hex, ret);
 }
@@ -178,7 +173,7 @@ enum status serving_schedule_make(const json_t *workload, const struct protocol 
         declared.arrivals.trace = trace;
         declared.arrivals.scale = 1;
         mean = arrivals_mean_rate(&declared.arrivals, 0);
-        declared.arrivals.scale = number_of(arrivals_of(workload), "scale");
+        declared.arrivals.scale = member_real(arrivals_of(workload), "scale");
         if (declared.arrivals.scale > 0 && fabs(declared.arrivals.scale * mean / rate - 1) > 1e-5)
             return unknown("rate of its trace", err);
         if (!(declared.arrivals.scale > 0))

@@ -136,7 +136,7 @@ enum status serving_power(const json_t *workload, const struct serving_power_opt
 
     TRY(serving_declared_read(workload, &declared, err));
     if (wanted.capacity == 0)
-        wanted.capacity = json_number_value(json_object_get(load, "capacity"));
+        wanted.capacity = member_real(load, "capacity");
     wanted.precision = wanted.precision > 0 ? wanted.precision : PRECISION_DEFAULT;
     wanted.margin = wanted.margin > 0 ? wanted.margin : MARGIN_DEFAULT;
     wanted.trials = wanted.trials > 0 ? wanted.trials : TRIALS_DEFAULT;
@@ -148,7 +148,7 @@ enum status serving_power(const json_t *workload, const struct serving_power_opt
         return error_set(err, STATUS_INVALID,
                          "the capacity is missing: give --capacity, the requests per second that "
                          "the server does when it is never idle, or write load.capacity");
-    rates = calloc(json_array_size(json_object_get(load, "rates")) + 1, sizeof(*rates));
+    rates = calloc(member_size(load, "rates") + 1, sizeof(*rates));
     if (!rates)
         return error_no_memory(err);
     answer = (struct answer){member_string(workload, "workload"),

@@ -141,13 +141,6 @@ static int64_t median_gap(const struct scheduled_request *requests, size_t count
     return median;
 }
 
-static bool ends_with(const char *name, const char *end)
-{
-    const size_t length = strlen(name), tail = strlen(end);
-
-    return length >= tail && !strcmp(name + length - tail, end);
-}
-
 /* The unit that the column's name has: "arrival_ms", "milliseconds"; NULL: none. */
 static const struct unit *unit_of_name(const char *name)
 {
@@ -156,7 +149,7 @@ static const struct unit *unit_of_name(const char *name)
     /* From the last, since all their names end as that of the first. */
     for (size_t i = sizeof(units) / sizeof(units[0]); i > 0; i--)
         if ((underscore && !strcmp(underscore + 1, units[i - 1].name)) ||
-            ends_with(name, units[i - 1].words))
+            text_ends_in(name, units[i - 1].words))
             return &units[i - 1];
     return NULL;
 }

@@ -439,17 +439,12 @@ static enum status add_seen(struct store *store, const struct parts *parts, int6
     return seen_add_files(store, work->cell, last_of(parts), &estimate->findings, err);
 }
 
-static void drop_estimate(struct estimate **estimate)
-{
-    estimate_destroy(*estimate);
-}
-
 enum status analysis_estimate(struct store *store, int64_t cell, int64_t last_trial,
                               struct estimate **ret, struct error *err)
 {
     CLEANUP(finish_parts) struct parts parts = {0};
     CLEANUP(protocol_finish) struct protocol rules = {0};
-    CLEANUP(drop_estimate) struct estimate *estimate = NULL;
+    CLEANUP(estimate_cleanup) struct estimate *estimate = NULL;
     struct digest protocol = {0};
     struct work work = {0};
     int64_t iterations;

@@ -78,7 +78,7 @@ bool cost_price_read(const json_t *row, struct price *ret)
                           .amount = {amount, member_number_or(row, "amount_lo", amount),
                                      member_number_or(row, "amount_hi", amount)},
                           .years = member_number_or(row, "term_months", 12) / 12,
-                          .residual = member_number_or(row, "residual", 0),
+                          .residual = member_real(row, "residual"),
                           .devices = member_number_or(row, "covers_devices", 1)};
     return ret->kind < PRICE_KIND_COUNT && ret->unit < PRICE_UNIT_COUNT && amount >= 0 &&
            ret->amount.lo >= 0 && ret->amount.lo <= amount && ret->amount.hi >= amount &&
@@ -228,7 +228,7 @@ static enum status make_options(struct question *question, json_t *options, stru
                              : member_text(json_object_get(question->record, "device"), "name"));
     if (bought && !energy)
         note(question, FINDING_NO_TARIFF, NULL);
-    if (json_is_true(json_object_get(json_object_get(question->record, "device"), "simulated")))
+    if (member_is_true(json_object_get(question->record, "device"), "simulated"))
         note(question, FINDING_FIGURES_SIMULATED, NULL);
     if (question->assumptions.utilisation < 1 && bought)
         note(question, FINDING_IDLE_POWER, NULL);
@@ -282,12 +282,12 @@ static enum status make(struct store *store, const json_t *asked, json_t **ret, 
     if (!json_is_object(estimate))
         note(&question, FINDING_UNVERIFIED, NULL);
     TRY(make_options(&question, options, err));
-    *ret = json_pack(
-        "{s:O, s:O, s:s, s:O, s:{s:O, s:O, s:O}, s:O, s:O}", "a", json_object_get(record, "id"),
-        "device", json_object_get(json_object_get(record, "device"), "name"), "metrics_of",
-        json_is_object(estimate) ? "estimate" : "claim", "assumptions", assumptions, "prices",
-        "currency", json_object_get(sheet, "currency"), "sha256", json_object_get(sheet, "sha256"),
-        "rows", question.used, "options", options, "notes", question.notes);
+    *ret = json_pack("{s:O, s:O, s:s, s:O, s:{s:O, s:O, s:O}, s:O, s:O}", "a",
+                     json_object_get(record, "id"), "device", member_in(record, "device", "name"),
+                     "metrics_of", json_is_object(estimate) ? "estimate" : "claim", "assumptions",
+                     assumptions, "prices", "currency", json_object_get(sheet, "currency"),
+                     "sha256", json_object_get(sheet, "sha256"), "rows", question.used, "options",
+                     options, "notes", question.notes);
     return *ret ? STATUS_OK : error_no_memory(err);
 }
 

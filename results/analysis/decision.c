@@ -161,8 +161,7 @@ static json_t *option_json(struct gathered *g, size_t index, const struct decisi
     return json_pack(
         "{s:O, s:O, s:O?, s:O?, s:O?, s:s?, s:o, s:o, s:o, s:s, s:s, s:o}", "name",
         json_object_get(decision_declared(g, "options", index), "name"), "result",
-        json_object_get(record, "id"), "device",
-        json_object_get(json_object_get(record, "device"), "name"), "line",
+        json_object_get(record, "id"), "device", member_in(record, "device", "name"), "line",
         json_object_get(option->price, "line"), "hourly", json_object_get(option->price, "hourly"),
         "reason", option->unfit, "figures", ranges, "peaks", peaks_json(g, index), "requirements",
         requirements_json(g, index, answer), "met", decision_met_name(answer->met[index]),
@@ -213,8 +212,8 @@ static void change_prices(const struct gathered *g, const struct decision_answer
                           json_t *changes)
 {
     EACH(row, g->used_prices) {
-        const struct decision_change change = {
-            .kind = CHANGE_PRICE, .line = json_integer_value(json_object_get(row, "line"))};
+        const struct decision_change change = {.kind = CHANGE_PRICE,
+                                               .line = member_integer(row, "line")};
 
         add_flips(g, &change, now,
                   json_pack("{s:s, s:O, s:O, s:O}", "what", "price", "line",
@@ -247,7 +246,7 @@ static json_t *measured_json(const struct gathered *g, size_t option, size_t ind
                      json_object_get(decision_declared(g, "options", option), "name"), "metric",
                      is_error ? "error" : metrics[figure->metric].id, "now",
                      real_or_null(is_error ? g->problem->options[option].figures[index].value
-                                           : member_number_or(metric, "value", 0)),
+                                           : member_real(metric, "value")),
                      "unit", member_text(metric, "unit"));
 }
 

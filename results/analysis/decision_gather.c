@@ -33,7 +33,7 @@ static void note(struct gathered *g, size_t option, const json_t *line, const ch
 
     EACH(known, g->notes) {
         if (!strcmp(member_text(known, "text"), text) &&
-            json_integer_value(json_object_get(known, "line")) == json_integer_value(line)) {
+            member_integer(known, "line") == json_integer_value(line)) {
             json_array_append(json_object_get(known, "options"), name);
             return;
         }
@@ -45,11 +45,10 @@ static void note(struct gathered *g, size_t option, const json_t *line, const ch
 
 void decision_use(json_t *list, json_t *row)
 {
-    const json_int_t line = json_integer_value(json_object_get(row, "line"));
+    const json_int_t line = member_integer(row, "line");
     size_t i = 0;
 
-    while (i < json_array_size(list) &&
-           json_integer_value(json_object_get(json_array_get(list, i), "line")) < line)
+    while (i < json_array_size(list) && member_integer(json_array_get(list, i), "line") < line)
         i++;
     if (!json_equal(json_array_get(list, i), row))
         json_array_insert(list, i, row);
@@ -77,7 +76,7 @@ static enum status load_option(struct gathered *g, size_t index, struct error *e
     option->unfit = acceptance_unfit(option->record);
     if (!option->metrics)
         return fault(err, "options", index, ".result", "%s has no numbers", id);
-    if (json_is_true(json_object_get(json_object_get(option->record, "device"), "simulated")))
+    if (member_is_true(json_object_get(option->record, "device"), "simulated"))
         note(g, index, NULL, finding_kinds[FINDING_FIGURES_SIMULATED].words);
     if (option->unfit)
         note(g, index, NULL, option->unfit);
@@ -109,7 +108,7 @@ static bool is_served(const json_t *record)
 
 static bool is_evidence(const json_t *record)
 {
-    return !json_is_false(json_object_get(json_object_get(record, "protocol"), "evidence"));
+    return !json_is_false(member_in(record, "protocol", "evidence"));
 }
 
 /* What would make the two compare, as far as a run can; "" where none can. Heap; NULL: no memory.
@@ -169,12 +168,11 @@ static enum status compare_option(struct gathered *g, size_t index, struct error
                             err));
     if (!strcmp(member_text(judgement, "verdict"), "not_comparable"))
         TRY(refuse(g, index, judgement, err));
-    if (json_array_size(json_object_get(judgement, "except")) > 0) {
+    if (member_size(judgement, "except") > 0) {
         char first[61];
-        const struct finding finding = {
-            .code = FINDING_CONDITIONS_DIFFER,
-            .numbers = {(double)json_array_size(json_object_get(judgement, "except"))},
-            .subject = first};
+        const struct finding finding = {.code = FINDING_CONDITIONS_DIFFER,
+                                        .numbers = {(double)member_size(judgement, "except")},
+                                        .subject = first};
         CLEANUP(text_finish) struct text words = {0};
 
         snprintf(first, sizeof(first), "%s",
@@ -196,7 +194,7 @@ static enum status read_assumptions(struct gathered *g, struct error *err)
         return STATUS_OK;
     g->assumptions =
         json_pack("{s:s, s:f, s:f, s:f}", "as_of", member_text(given, "as_of"), "discount",
-                  member_number_or(given, "discount", 0), "pue", member_number_or(given, "pue", 1),
+                  member_real(given, "discount"), "pue", member_number_or(given, "pue", 1),
                   "utilisation", member_number_or(given, "utilisation", 1));
     return g->assumptions ? STATUS_OK : error_no_memory(err);
 }
@@ -225,7 +223,7 @@ static enum status add_price(struct gathered *g, size_t index, const json_t *row
         return error_set(err, STATUS_CORRUPT, "a row of the price sheet is not of its form");
     if (!isfinite(watts.lo + watts.hi))
         watts.lo = watts.hi = watts.value;
-    ret->line = json_integer_value(json_object_get(row, "line"));
+    ret->line = member_integer(row, "line");
     ret->amount = price.amount;
     price.amount = (struct cost_range){1, 1, 1};
     ret->each = cost_hourly(&price, &watts, &assumptions);
@@ -247,8 +245,7 @@ static enum status choose_price(struct gathered *g, size_t index, const json_t *
             return fault(err, "options", index, ".item",
                          "lines %lld and %lld of the prices are both of \"%s\": write kind: device "
                          "or kind: cloud, or give one of them another name",
-                         (long long)json_integer_value(json_object_get(chosen, "line")),
-                         (long long)json_integer_value(json_object_get(one, "line")),
+                         member_integer(chosen, "line"), member_integer(one, "line"),
                          member_text(one, "item"));
         chosen = one;
     }
@@ -280,7 +277,7 @@ static enum status price_option(struct gathered *g, size_t index, struct error *
                  : member_text(json_object_get(g->options[index].record, "device"), "name"));
     TRY(status);
     TRY(choose_price(g, index, cost, err));
-    rows = json_object_get(json_object_get(cost, "prices"), "rows");
+    rows = member_in(cost, "prices", "rows");
     EACH(one, rows)
         decision_use(g->used_prices, one);
     EACH(one, json_object_get(g->options[index].price, "parts"))
@@ -412,9 +409,8 @@ static enum status judge_contract(struct gathered *g, size_t index, json_t *verd
         const json_t *record = g->options[i].record;
         json_auto_t *made = NULL,
                     *asked = json_pack("{s:O, s:[{s:O, s:O}]}", "contract", contract, "campaigns",
-                                       "campaign",
-                                       json_object_get(json_object_get(record, "campaign"), "uid"),
-                                       "like", json_object_get(record, "id"));
+                                       "campaign", member_in(record, "campaign", "uid"), "like",
+                                       json_object_get(record, "id"));
         const enum status status = judgement_accept.make(g->store, asked, &made, err);
         enum decision_met met;
 
@@ -468,7 +464,7 @@ static enum status add_objectives(struct gathered *g, struct error *err)
 
 enum status decision_gather(struct gathered *g, struct error *err)
 {
-    const size_t count = json_array_size(json_object_get(g->decision, "options"));
+    const size_t count = member_size(g->decision, "options");
 
     g->used_prices = json_array();
     g->used_peaks = json_array();

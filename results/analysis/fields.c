@@ -74,7 +74,7 @@ static void add_identity(struct fields *fields, const json_t *record)
     static const char *const names[] = {"workload_digest", "protocol_digest", "precision", "batch",
                                         "scenario",        "implementation",  "seed",      NULL};
     const json_t *campaign = json_object_get(record, "campaign");
-    const json_t *evidence = json_object_get(json_object_get(record, "protocol"), "evidence");
+    const json_t *evidence = member_in(record, "protocol", "evidence");
 
     add_members(fields, "identity.", json_object_get(record, "identity"), names, false);
     set(fields, "identity.", "protocol_evidence", "", copy_or_null(evidence));
@@ -264,7 +264,7 @@ static bool add_workers(struct fields *fields, const json_t *trials, bool all)
     bool any = false;
 
     EACH(trial, trials) {
-        const json_t *host = json_object_get(json_object_get(trial, "environment"), "host");
+        const json_t *host = member_in(trial, "environment", "host");
         const struct conduct_seen seen = conduct_seen_of(json_object_get(trial, "facts"));
         const json_t *worker = seen.checks == CONDUCT_CHECKS_OF_ASSAY
                                    ? NULL /* a declared one */

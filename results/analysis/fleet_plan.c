@@ -73,11 +73,8 @@ json_t *fleet_plan_machine(const json_t *record)
     const json_t *host = NULL;
 
     for (size_t i = 0; i < json_array_size(trials) && !host; i++)
-        host = json_object_get(
-            json_object_get(
-                json_object_get(json_object_get(json_array_get(trials, i), "environment"), "host"),
-                "host.name"),
-            "value");
+        host = member_in(member_in(json_array_get(trials, i), "environment", "host"), "host.name",
+                         "value");
     return json_pack("[O?, O?, O?]", json_object_get(device, "name"),
                      json_object_get(device, "uuid"), host);
 }
@@ -110,9 +107,8 @@ static enum status add_unit(struct store *store, const char *id, struct units *u
                          "%s: no rate was shown to be within the limits; measure lower rates, or "
                          "longer",
                          id);
-    if (units->first &&
-        !json_equal(json_object_get(json_object_get(units->first, "identity"), "workload_digest"),
-                    json_object_get(json_object_get(record, "identity"), "workload_digest")))
+    if (units->first && !json_equal(member_in(units->first, "identity", "workload_digest"),
+                                    member_in(record, "identity", "workload_digest")))
         return error_set(err, STATUS_INVALID, "%s is of another declaration than %s", id,
                          member_text(units->first, "id"));
     machine = fleet_plan_machine(record);
@@ -123,10 +119,10 @@ static enum status add_unit(struct store *store, const char *id, struct units *u
     if (capacity.state == CAPACITY_AT_LEAST)
         note(units->notes, FINDING_AT_LEAST);
     json_array_append(units->results, json_object_get(record, "id"));
-    json_array_append_new(
-        units->list, json_pack("{s:O, s:O?, s:o}", "result", json_object_get(record, "id"),
-                               "device", json_object_get(json_object_get(record, "device"), "name"),
-                               "capacity", type_to_json(&capacity_result_type, &capacity)));
+    json_array_append_new(units->list,
+                          json_pack("{s:O, s:O?, s:o}", "result", json_object_get(record, "id"),
+                                    "device", member_in(record, "device", "name"), "capacity",
+                                    type_to_json(&capacity_result_type, &capacity)));
     if (!units->first)
         units->first = json_incref(record);
     return STATUS_OK;

@@ -126,7 +126,7 @@ static int64_t last_trial(sqlite3 *db, int64_t cell, const char *body, size_t le
         if (sqlite3_prepare_v2(db, "SELECT max(id) FROM trial WHERE cell = ?1 AND sequence = ?2",
                                -1, &find, NULL) == SQLITE_OK) {
             sqlite3_bind_int64(find, 1, cell);
-            sqlite3_bind_int64(find, 2, json_integer_value(json_object_get(trial, "sequence")));
+            sqlite3_bind_int64(find, 2, member_integer(trial, "sequence"));
             if (sqlite3_step(find) == SQLITE_ROW)
                 row = sqlite3_column_int64(find, 0);
         }
@@ -166,7 +166,7 @@ static enum likeness compare_but_facts(const char *stored, size_t length, const 
         json_object_del(json_object_get(parsed, "metrics"), metrics[i].id);
     findings = json_object_get(parsed, "findings");
     for (size_t i = json_array_size(findings); i-- > 0;) {
-        const char *code = json_string_value(json_object_get(json_array_get(findings, i), "code"));
+        const char *code = member_string(json_array_get(findings, i), "code");
 
         if (code && (!strcmp(code, finding_kinds[FINDING_CLOCK_DISAGREES].code) ||
                      !strcmp(code, finding_kinds[FINDING_CHECKED_SLOWER].code) ||
@@ -225,7 +225,7 @@ static enum status replacement(struct store *store, int64_t cell, const json_t *
                                json_t **ret, struct error *err)
 {
     const json_t *stored = json_object_get(record, "estimate");
-    const json_int_t version = json_integer_value(json_object_get(stored, "version"));
+    const json_int_t version = member_integer(stored, "version");
     struct error why = ERROR_INIT;
     json_auto_t *again = NULL;
     AUTO_FREE char *text = NULL;
@@ -285,8 +285,7 @@ static enum status renew_result(struct store *store, const char *id, struct erro
 
     TRY(store_find_cell(store, id, &cell, err));
     TRY(store_cell_json(store, cell, &record, err));
-    if (json_integer_value(json_object_get(json_object_get(record, "estimate"), "version")) <
-        ESTIMATE_VERSION)
+    if (member_integer(json_object_get(record, "estimate"), "version") < ESTIMATE_VERSION)
         TRY(replacement(store, cell, record, &again, err));
     return again ? store_add_estimate(store, cell, ESTIMATE_VERSION, again, err) : STATUS_OK;
 }

@@ -64,7 +64,7 @@ static void read_trial(const struct estimate *estimate, int64_t sequence, struct
 
 static int64_t ordinal_at(const json_t *order, size_t i)
 {
-    return json_integer_value(json_object_get(json_array_get(order, i), "ordinal"));
+    return member_integer(json_array_get(order, i), "ordinal");
 }
 
 /* Place of a trial among those of both cells, in the order of running; -1: not there. */
@@ -85,8 +85,7 @@ static void fill_arms(const json_t *record, const struct estimate *estimate, con
                       const size_t places[2], bool is_b, struct arm *arms)
 {
     EACH(trial, json_object_get(record, "trials")) {
-        int64_t place =
-            place_of(order, places, json_integer_value(json_object_get(trial, "sequence")));
+        int64_t place = place_of(order, places, member_integer(trial, "sequence"));
         struct arm *arm;
 
         if (place < 0)
@@ -94,10 +93,10 @@ static void fill_arms(const json_t *record, const struct estimate *estimate, con
         arm = &arms[place];
         arm->present = true;
         arm->is_b = is_b;
-        arm->reason = json_string_value(json_object_get(trial, "status"));
+        arm->reason = member_string(trial, "status");
         arm->time_ns = NAN;
         if (arm->reason && !strcmp(arm->reason, "ok"))
-            read_trial(estimate, json_integer_value(json_object_get(trial, "sequence")), arm);
+            read_trial(estimate, member_integer(trial, "sequence"), arm);
     }
 }
 
@@ -145,7 +144,7 @@ static enum status join(const struct arm *arms, size_t count, struct pairs *pair
 /* In a plan of arms every cell has what its arm sets, be it nothing. */
 static bool has_arms(const json_t *campaign)
 {
-    const json_t *cells = json_object_get(json_object_get(campaign, "plan"), "cells");
+    const json_t *cells = member_in(campaign, "plan", "cells");
     bool all = true;
 
     for (size_t i = 0; i < json_array_size(cells); i++)
@@ -157,11 +156,11 @@ static bool has_arms(const json_t *campaign)
 static enum status check_paired(const json_t *campaign, size_t *ret, size_t *ret_arms,
                                 struct error *err)
 {
-    const json_t *named = json_object_get(json_object_get(campaign, "plan"), "arms");
+    const json_t *named = member_in(campaign, "plan", "arms");
     const int64_t arms = json_is_integer(named) ? json_integer_value(named) : 2;
     const json_t *order = json_object_get(campaign, "order");
-    const char *id = json_string_value(json_object_get(campaign, "id"));
-    const size_t cells = json_array_size(json_object_get(campaign, "cells"));
+    const char *id = member_string(campaign, "id");
+    const size_t cells = member_size(campaign, "cells");
     const size_t count = json_array_size(order);
     bool paired = arms >= 2 && cells > 0 && cells % (size_t)arms == 0 && count % cells == 0 &&
                   (cells == 2 || has_arms(campaign));
@@ -197,7 +196,7 @@ static enum status load_arm(struct store *store, const json_t *campaign, bool is
     const json_t *cell = json_array_get(json_object_get(campaign, "cells"), pairs->places[is_b]);
     struct estimate *estimate = NULL;
 
-    pairs->cells[is_b] = json_integer_value(json_object_get(cell, "cell"));
+    pairs->cells[is_b] = member_integer(cell, "cell");
     TRY(store_cell_json(store, pairs->cells[is_b], ret_record, err));
     TRY(estimate_of(store, pairs->cells[is_b], &estimate, err));
     if (estimate && !is_b)
@@ -220,8 +219,7 @@ enum status pairs_of_campaign(struct store *store, int64_t campaign, size_t inde
     TRY(check_paired(record, &comparisons, &arms_each, err));
     if (index >= comparisons)
         return error_set(err, STATUS_INVALID, "the campaign has %zu comparisons", comparisons);
-    count = 2 * json_array_size(json_object_get(record, "order")) /
-            json_array_size(json_object_get(record, "cells"));
+    count = 2 * member_size(record, "order") / member_size(record, "cells");
     pairs.places[0] = index / (arms_each - 1) * arms_each;
     pairs.places[1] = pairs.places[0] + 1 + index % (arms_each - 1);
     arms = calloc(count + 1, sizeof(*arms));

@@ -36,8 +36,8 @@ json_t *peak_shares(const json_t *record, const json_t *sheet, const char *item)
         item = member_text(json_object_get(record, "device"), "name");
     EACH(row, json_object_get(sheet, "rows")) {
         const json_t *metric = json_object_get(metrics, member_text(row, "metric"));
-        const double value = json_number_value(json_object_get(metric, "value"));
-        const double peak = json_number_value(json_object_get(row, "peak"));
+        const double value = member_real(metric, "value");
+        const double peak = member_real(row, "peak");
 
         if (!is_of(row, item, record) || !json_is_number(json_object_get(metric, "value")) ||
             !(peak > 0) || strcmp(member_text(metric, "unit"), member_text(row, "base")) != 0)

@@ -56,8 +56,7 @@ static enum status log_centre(struct store *store, int64_t cell, enum estimate_c
  */
 static bool is_alike(const json_t *judgement)
 {
-    if (!comparability_is_evidence(judgement) ||
-        json_array_size(json_object_get(judgement, "factors")) > 0)
+    if (!comparability_is_evidence(judgement) || member_size(judgement, "factors") > 0)
         return false;
     EACH(field, json_object_get(judgement, "fields")) {
         const char *name = member_string(field, "field");

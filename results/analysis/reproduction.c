@@ -120,8 +120,7 @@ json_t *reproduction_json(const struct reproduction *reproduction)
 /* With the sessions that it was based on then, without later ones. */
 static enum status make(struct store *store, const json_t *asked, json_t **ret, struct error *err)
 {
-    const json_t *ids = json_object_get(
-        json_object_get(json_object_get(asked, "reproduce"), "repeatability"), "results");
+    const json_t *ids = member_in(json_object_get(asked, "reproduce"), "repeatability", "results");
     json_auto_t *none = json_array();
     CLEANUP(campaign_comparison_finish) struct campaign_comparison compared = {.count = 0};
     CLEANUP(reproduction_finish) struct reproduction reproduction = {.margin = 0};

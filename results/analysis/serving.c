@@ -400,15 +400,10 @@ static void count_good(const struct served *served, const struct serving_limits 
     }
 }
 
-static void drop_estimate(struct estimate **estimate)
-{
-    estimate_destroy(*estimate);
-}
-
 enum status serving_estimate(struct store *store, struct served_trial *trials, size_t count,
                              struct served_cell *cell, struct estimate **ret, struct error *err)
 {
-    CLEANUP(drop_estimate)
+    CLEANUP(estimate_cleanup)
     struct estimate *e = new_estimate(trials, count, &cell->protocol->estimate);
     CLEANUP(finish) struct served served = {0};
     struct serving_declared declared;

@@ -48,7 +48,7 @@ static enum status add_rate(struct store *store, int64_t cell, const json_t *fir
     if (!same_server(first, record) || rates->count == RATES_MAX)
         return STATUS_OK;
     TRY(judged_record(store, cell, record, err));
-    serving = json_object_get(json_object_get(record, "estimate"), "serving");
+    serving = member_in(record, "estimate", "serving");
     if (!json_is_object(serving))
         return STATUS_OK;
     rates->first = rates->first ? rates->first : cell;
@@ -65,13 +65,11 @@ enum status serving_capacity_of(struct store *store, const json_t *record,
     json_auto_t *all = NULL;
     const json_t *cells;
 
-    TRY(rates ? store_campaign_json(store, json_integer_value(json_object_get(campaign, "id")),
-                                    &all, err)
+    TRY(rates ? store_campaign_json(store, member_integer(campaign, "id"), &all, err)
               : error_no_memory(err));
     cells = json_object_get(all, "cells");
     for (size_t i = 0; i < json_array_size(cells); i++)
-        TRY(add_rate(store, json_integer_value(json_object_get(json_array_get(cells, i), "cell")),
-                     record, rates, err));
+        TRY(add_rate(store, member_integer(json_array_get(cells, i), "cell"), record, rates, err));
     if (rates->count == 0)
         return error_set(err, STATUS_INVALID,
                          "%s is of no server under load: capacity comes from rates within limits, "
@@ -90,7 +88,7 @@ static enum status attainment_of(const json_t *record, struct served_figure *ret
                                  double *dispersion, struct error *err)
 {
     struct serving_result result;
-    const json_t *serving = json_object_get(json_object_get(record, "estimate"), "serving");
+    const json_t *serving = member_in(record, "estimate", "serving");
 
     if (!json_is_object(serving))
         return error_set(err, STATUS_INVALID, "%s is of no server under load, or not measured yet",

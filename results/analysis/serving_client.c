@@ -35,27 +35,21 @@ bool serving_client_has(const char *code)
            !strcmp(code, finding_kinds[FINDING_CLIENT_BUSY].code);
 }
 
-/* 0 for what is no number. */
-static double number_of(const json_t *stats, const char *key)
-{
-    return json_number_value(json_object_get(stats, key));
-}
-
 static void add_stats(const json_t *stats, int64_t number, uint64_t requests,
                       struct finding_list *findings)
 {
-    const double share = number_of(stats, "cpu_ns") / number_of(stats, "wall_ns");
+    const double share = member_real(stats, "cpu_ns") / member_real(stats, "wall_ns");
     size_t i;
 
     EACH(reason, json_object_get(stats, "reasons")) {
-        const char *words = json_string_value(json_object_get(reason, "reason"));
-        const double count = number_of(reason, "count");
+        const char *words = member_string(reason, "reason");
+        const double count = member_real(reason, "count");
 
         if (words && count > 0)
             finding_add(findings, FINDING_REQUESTS_ENDED, number, words, &count);
     }
     for (i = 0; i < sizeof(counted) / sizeof(*counted); i++) {
-        const double some = number_of(stats, counted[i].key);
+        const double some = member_real(stats, counted[i].key);
 
         if (some > 0)
             finding_add(findings, counted[i].code, number, NULL,

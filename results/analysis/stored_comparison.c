@@ -158,7 +158,7 @@ enum status stored_comparison_of_pairs(struct store *store, int64_t campaign, si
 
     TRY(store_campaign_json(store, campaign, &record, err));
     TRY(pairs_of_campaign(store, campaign, index, &made.pairs, err));
-    planned = json_object_get(json_object_get(record, "plan"), "cells");
+    planned = member_in(record, "plan", "cells");
     TRY(varied_of_arms(json_array_get(planned, made.pairs.places[0]),
                        json_array_get(planned, made.pairs.places[1]), &varied, err));
     memcpy(made.cells, made.pairs.cells, sizeof(made.cells));

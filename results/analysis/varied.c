@@ -33,11 +33,6 @@ static enum status read_arm(const json_t *cell, struct arm *ret, struct error *e
     return STATUS_OK;
 }
 
-static bool same_text(const char *a, const char *b)
-{
-    return (!a && !b) || (a && b && !strcmp(a, b));
-}
-
 static bool has_change(const struct arm *arm, const char *change)
 {
     for (size_t i = 0; i < arm->change_count; i++)
@@ -174,7 +169,7 @@ enum status varied_of_arms(const json_t *a, const json_t *b, json_t **ret, struc
     TRY(vary_changes(varied, arms, err)); /* first: what is named itself replaces it */
     if (differs(a, b, "workload_digest"))
         vary(varied, workload, "workload");
-    if (!same_text(arms[0].root, arms[1].root))
+    if (!text_same(arms[0].root, arms[1].root))
         vary(varied, root, "root directory");
     if (differs(a, b, "device"))
         vary(varied, device, "device");

@@ -211,7 +211,7 @@ static enum status device_channels(const struct events *events, const json_t *de
 
 static const json_t *value_of(const json_t *readings, const char *name)
 {
-    return json_object_get(json_object_get(readings, name), "value");
+    return member_in(readings, name, "value");
 }
 
 /* Of a list by "; " the first few, and how many more there are; heap, NULL: no memory. */
@@ -319,8 +319,7 @@ static enum status add_trial(const struct window_telemetry_view *view, const cha
     if (channel.series.count == 0 && member_text(described, "reason")[0])
         reason = member_text(described, "reason");
     known = view->has_window && channel.series.count > 0 &&
-            energy_of_counter(&channel.series,
-                              json_integer_value(json_object_get(described, "wraps_at")),
+            energy_of_counter(&channel.series, member_integer(described, "wraps_at"),
                               view->begin_ns, view->end_ns, &joules, &reason);
     joules /= 1e6;
     if (known)

@@ -8,6 +8,7 @@
 #include "harness/core/canonical.h"
 #include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
+#include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "results/evidence/bundle_proof.h"
 #include "results/evidence/note.h"
@@ -200,7 +201,7 @@ static enum status count_lacked(struct importer *importer, const struct record_t
                                 const struct digest *digest, struct error *err)
 {
     CLEANUP(statement_end) struct statement statement = {0};
-    const json_int_t known = json_integer_value(json_object_get(importer->lacked, type->name));
+    const json_int_t known = member_integer(importer->lacked, type->name);
     bool row = false;
 
     TRY(statement_begin(importer->store, "SELECT 1 FROM record WHERE digest = ?1", &statement,
@@ -343,8 +344,8 @@ static enum status take_series(struct importer *importer, const struct bundle_li
                                struct error *err)
 {
     const json_t *chunks = json_object_get(line->json, "chunks");
-    const char *name = json_string_value(json_object_get(line->json, "series"));
-    int64_t first = json_integer_value(json_object_get(line->json, "first")), trial = 0;
+    const char *name = member_string(line->json, "series");
+    int64_t first = member_integer(line->json, "first"), trial = 0;
     struct statement statement;
     enum status status;
 
@@ -356,7 +357,7 @@ static enum status take_series(struct importer *importer, const struct bundle_li
                      "SELECT e.trial FROM record r JOIN trial_end e ON e.record = r.id"
                      " WHERE r.log = ?1 AND r.leaf = ?2",
                      importer->log, &statement, err));
-    statement_i64(&statement, json_integer_value(json_object_get(line->json, "leaf")));
+    statement_i64(&statement, member_integer(line->json, "leaf"));
     status = statement_single(&statement, &trial, err);
     if (status == STATUS_NOT_FOUND)
         return bad_line(importer, line, err, "its samples are of no trial");

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "harness/core/cleanup.h"
+#include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "results/record/record.h"
 
@@ -45,7 +46,7 @@ void bundle_head_finish(struct bundle_head *head)
 
 static const char *text_of(const json_t *object, const char *key)
 {
-    return json_string_value(json_object_get(object, key));
+    return member_string(object, key);
 }
 
 /* Whether these are its members, and no others. */
@@ -73,7 +74,7 @@ static enum status take_head(struct reader *reader, const json_t *line, struct b
     static const char *const names[] = {
         "assay_bundle", "campaigns", "created_utc_ns", "note",     "origin", "proof",
         "root",         "size",      "tool",           "withheld", NULL};
-    const json_int_t version = json_integer_value(json_object_get(line, "assay_bundle"));
+    const json_int_t version = member_integer(line, "assay_bundle");
     const char *root = text_of(line, "root");
 
     if (version > BUNDLE_VERSION)
@@ -81,15 +82,14 @@ static enum status take_head(struct reader *reader, const json_t *line, struct b
                          "%s: is a bundle of version %lld; this assay reads version %d; use a "
                          "newer one",
                          reader->path, (long long)version, BUNDLE_VERSION);
-    head->size = json_integer_value(json_object_get(line, "size"));
-    head->created_utc_ns = json_integer_value(json_object_get(line, "created_utc_ns"));
+    head->size = member_integer(line, "size");
+    head->created_utc_ns = member_integer(line, "created_utc_ns");
     if (version < 1 || !members_are(line, names) ||
         !json_is_integer(json_object_get(line, "created_utc_ns")) || !text_of(line, "origin") ||
         !text_of(line, "note") || !text_of(line, "tool") || !root ||
         !digest_from_hex(root, &head->root) || head->size < 1 ||
         !json_is_object(json_object_get(line, "proof")) ||
-        !are_texts(json_object_get(line, "campaigns")) ||
-        json_array_size(json_object_get(line, "campaigns")) == 0 ||
+        !are_texts(json_object_get(line, "campaigns")) || member_size(line, "campaigns") == 0 ||
         !are_texts(json_object_get(line, "withheld")))
         return damaged(reader, err, "is not the first line of a bundle");
     head->origin = strdup(text_of(line, "origin"));
@@ -116,7 +116,7 @@ static enum status take_end(struct reader *reader, const json_t *line, struct bu
     reader->has_end = true;
     digest_hex(&digest, hex);
     snprintf(head->seal_body, sizeof(head->seal_body), BUNDLE_SEAL, hex);
-    head->records = json_integer_value(json_object_get(line, "records"));
+    head->records = member_integer(line, "records");
     if (text_of(line, "seal") && !(head->seal = strdup(text_of(line, "seal"))))
         return error_no_memory(err);
     if (!json_is_integer(json_object_get(line, "records")) || head->records != reader->records)

@@ -110,9 +110,9 @@ static bool is_confidential(const struct bundle_secrets *secrets, const char *na
         !memmem(value.bytes, value.length, "\"confidential\"", strlen("\"confidential\"")))
         return false;
     body = json_loadb(value.bytes, value.length, 0, NULL);
-    EACH(row, json_object_get(json_object_get(body, "prices"), "rows"))
-        found |= json_string_value(json_object_get(row, "confidential")) &&
-                 !strcmp(json_string_value(json_object_get(row, "confidential")), "yes");
+    EACH(row, member_in(body, "prices", "rows"))
+        found |= member_string(row, "confidential") &&
+                 !strcmp(member_string(row, "confidential"), "yes");
     return found;
 }
 

@@ -215,7 +215,7 @@ static void check_seed(struct context *context, sqlite3_stmt *row, const json_t 
     json_t *seed;
 
     if (!json_is_string(nonce))
-        nonce = json_object_get(json_object_get(context->plan, "reproduces"), "nonce");
+        nonce = member_in(context->plan, "reproduces", "nonce");
     seed = json_integer(
         (json_int_t)data_seed((uint64_t)json_integer_value(declared), json_string_value(nonce)));
     check_column(context->verify, "cell", row, "seed", json_is_integer(declared) ? seed : NULL,
@@ -227,7 +227,7 @@ static void check_seed(struct context *context, sqlite3_stmt *row, const json_t 
 static void check_scenario(struct context *context, sqlite3_stmt *row, const json_t *workload)
 {
     const json_t *declared = json_object_get(workload, "scenario");
-    const json_t *rates = json_object_get(json_object_get(workload, "load"), "rates");
+    const json_t *rates = member_in(workload, "load", "rates");
     const char *stored = text_at(row, find_column(row, "scenario"));
     char text[48];
 
@@ -309,7 +309,7 @@ static void check_campaign(struct context *context, sqlite3_stmt *campaign, sqli
         count++;
     }
     sqlite3_reset(cells);
-    if (context->plan && (json_array_size(json_object_get(context->plan, "cells")) != count ||
+    if (context->plan && (member_size(context->plan, "cells") != count ||
                           !json_is_array(json_object_get(context->plan, "order"))))
         VERIFY_REPORT(verify, PLAN_CELLS, text_at(campaign, 0), text_at(campaign, 1), count);
     json_decref(context->plan);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/core/canonical.h"
+#include "harness/core/member.h"
 #include "harness/core/number.h"
 #include "protocols/comparability.h"
 #include "protocols/estimate.h"
@@ -27,7 +28,7 @@ static bool verdict_fits(sqlite3_stmt *row, const json_t *same)
     if (!same && canonical_parse(text_at(row, 4), (size_t)sqlite3_column_bytes(row, 4), "estimate",
                                  &json, NULL) != STATUS_OK)
         return false;
-    verdict = json_string_value(json_object_get(same ? same : json, "verdict"));
+    verdict = member_string(same ? same : json, "verdict");
     fits = verdict && strcmp(verdict, text_at(row, 3)) == 0;
     json_decref(json);
     return fits;
@@ -35,8 +36,8 @@ static bool verdict_fits(sqlite3_stmt *row, const json_t *same)
 
 static double mean_of(const json_t *estimate)
 {
-    return json_number_value(json_object_get(
-        metric_member(json_object_get(estimate, "metrics"), METRIC_ITERATION_TIME), "value"));
+    return member_number_or(
+        metric_member(json_object_get(estimate, "metrics"), METRIC_ITERATION_TIME), "value", 0);
 }
 
 /* "metrics, findings": what two estimates differ in besides the version. */
@@ -88,7 +89,7 @@ static int64_t serving_version(sqlite3_stmt *row)
 
     if (canonical_parse(text_at(row, 4), (size_t)sqlite3_column_bytes(row, 4), "estimate", &json,
                         NULL) == STATUS_OK)
-        version = json_integer_value(json_object_get(json_object_get(json, "serving"), "version"));
+        version = member_integer(json_object_get(json, "serving"), "version");
     json_decref(json);
     return version;
 }
@@ -216,7 +217,7 @@ enum status verify_estimates(struct verify *verify, struct error *err)
 
 static const json_t *judgement_in(const json_t *body)
 {
-    return json_object_get(json_object_get(body, "comparability"), "verdict");
+    return member_in(body, "comparability", "verdict");
 }
 
 /* Whether the column's verdict is one of the body (FORMAT.md); `why`: what is wrong. */
@@ -233,7 +234,7 @@ static bool cells_match(sqlite3_stmt *row, const struct judgement *judgement, co
     bool match = true;
 
     for (unsigned i = 0; i < 2; i++) {
-        const char *named = json_string_value(json_object_get(body, i ? "b" : "a"));
+        const char *named = member_string(body, i ? "b" : "a");
 
         if (i < judgement->results)
             match &= named && !strcmp(named, text_at(row, 6 + (int)i));
@@ -245,7 +246,7 @@ static bool cells_match(sqlite3_stmt *row, const struct judgement *judgement, co
 
 static bool is_unknown(const json_t *field)
 {
-    const char *state = json_string_value(json_object_get(field, "state"));
+    const char *state = member_string(field, "state");
 
     return state && !strcmp(state, "unknown");
 }
@@ -256,12 +257,12 @@ static bool is_unknown(const json_t *field)
  */
 static void take_out_withheld(json_t *stored, json_t *again, struct text *names)
 {
-    json_t *lists[] = {json_object_get(json_object_get(stored, "comparability"), "fields"),
-                       json_object_get(json_object_get(again, "comparability"), "fields")};
+    json_t *lists[] = {member_in(stored, "comparability", "fields"),
+                       member_in(again, "comparability", "fields")};
 
     for (size_t i = json_array_size(lists[0]); i-- > 0;) {
         const json_t *field = json_array_get(lists[0], i);
-        const char *name = json_string_value(json_object_get(field, "field"));
+        const char *name = member_string(field, "field");
         size_t k = 0;
 
         while (k < json_array_size(lists[1]) &&

@@ -65,13 +65,13 @@ static void check_head(struct verify *verify, sqlite3_stmt *row, const struct me
     digest_hex(&root, hex);
     sodium_bin2hex(frontier, sizeof(frontier), tree->nodes->bytes,
                    (size_t)merkle_node_count(tree->size) * DIGEST_SIZE);
-    told = json_string_value(json_object_get(body, "root"));
-    if (json_integer_value(json_object_get(body, "size")) != (int64_t)tree->size)
-        VERIFY_REPORT(verify, HEAD_SIZE, key_of(row, key),
-                      (long long)json_integer_value(json_object_get(body, "size")), tree->size);
+    told = member_string(body, "root");
+    if (member_integer(body, "size") != (int64_t)tree->size)
+        VERIFY_REPORT(verify, HEAD_SIZE, key_of(row, key), member_integer(body, "size"),
+                      tree->size);
     else if (!told || strcmp(told, hex) != 0)
         VERIFY_REPORT(verify, HEAD_ROOT, key_of(row, key), hex, told ? told : "none");
-    told = json_string_value(json_object_get(body, "frontier"));
+    told = member_string(body, "frontier");
     if (!told || strcmp(told, frontier) != 0)
         VERIFY_REPORT(verify, HEAD_FRONTIER, key_of(row, key));
     counted = json_object_get(body, "campaigns_in_log");
@@ -146,7 +146,7 @@ static void count_campaign(struct verify *verify, struct census *census,
     read_cells(verify, digest_hex(record, hex), cells);
     if (!*cells) /* of another program: nothing is known to be the same */
         return;
-    before = json_integer_value(json_object_get(census->same, cells));
+    before = member_integer(census->same, cells);
     json_object_set_new(census->same, cells, json_integer(before + 1));
 }
 
@@ -162,8 +162,7 @@ static void check_numbers(struct verify *verify, sqlite3_stmt *row, const struct
     json_object_foreach(json_object_get(body, "same_cells_in_log"), hex, told)
     {
         read_cells(verify, hex, cells);
-        is_right = is_right && json_integer_value(told) ==
-                                   json_integer_value(json_object_get(census->same, cells));
+        is_right = is_right && json_integer_value(told) == member_integer(census->same, cells);
     }
     if (!is_right)
         VERIFY_REPORT(verify, HEAD_SAME_CELLS, key_of(row, key));
@@ -281,7 +280,7 @@ static void check_name(struct verify *verify)
     if (row && verify_step(verify, row, VERIFY_TREE, "log")) {
         snprintf(verify->summary->origin, sizeof(verify->summary->origin), "%s", text_at(row, 0));
         canonical_parse(text_at(row, 1), (size_t)sqlite3_column_bytes(row, 1), "log", &body, NULL);
-        name = json_string_value(json_object_get(body, "name"));
+        name = member_string(body, "name");
         if (sqlite3_column_type(row, 3) != SQLITE_NULL && !is_salt(verify, row))
             VERIFY_REPORT(verify, LOG_SALTS, "1");
         if (strcmp(text_at(row, 2), "log") != 0 || !name ||
@@ -408,8 +407,8 @@ static void check_earlier(struct verify *verify, const char *key, const json_t *
 {
 
     EACH(head, json_object_get(proof, "heads")) {
-        const int64_t earlier = json_integer_value(json_object_get(head, "size"));
-        const char *hex = json_string_value(json_object_get(head, "root"));
+        const int64_t earlier = member_integer(head, "size");
+        const char *hex = member_string(head, "root");
         struct digest root;
 
         if (json_object_size(head) != 2 || earlier < 1 || earlier > shown->size || !hex ||

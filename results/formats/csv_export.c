@@ -94,7 +94,7 @@ static void write_metrics(FILE *file, const json_t *values)
     for (size_t i = 0; i < METRIC_COUNT; i++)
         for (size_t k = 0; k < 3; k++) {
             fputc(',', file);
-            write_json(file, json_object_get(json_object_get(values, metrics[i].id), members[k]));
+            write_json(file, member_in(values, metrics[i].id, members[k]));
         }
 }
 

@@ -230,7 +230,7 @@ static void add_device(struct bom *bom, const json_t *record)
     add_property(bom, component, "assay:uuid", member_string(device, "uuid"));
     add_property(bom, component, "assay:type", member_string(device, "type"));
     add_property(bom, component, "assay:simulated",
-                 json_is_true(json_object_get(device, "simulated")) ? "true" : "false");
+                 member_is_true(device, "simulated") ? "true" : "false");
     json_object_foreach((json_t *)readings, key, reading)
     {
         AUTO_FREE char *label = text_format("assay:reading:%s", key);
@@ -256,7 +256,7 @@ static void add_device(struct bom *bom, const json_t *record)
 static void add_system(struct bom *bom, const json_t *record)
 {
     const json_t *first = json_array_get(json_object_get(record, "trials"), 0);
-    const json_t *host = json_object_get(json_object_get(first, "environment"), "host");
+    const json_t *host = member_in(first, "environment", "host");
     const char *name = export_reading(host, "host.os");
     const char *kernel = export_reading(host, "host.kernel.release");
     json_t *component;

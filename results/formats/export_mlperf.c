@@ -71,9 +71,7 @@ static void put_context(struct log *log, int64_t utc_ns)
     put_point(log, "assay_device", utc_ns, json_object_get(log->record, "device_spec"));
     put_point(log, "assay_simulated", utc_ns, json_object_get(device, "simulated"));
     put_point(log, "assay_driver", utc_ns,
-              json_object_get(
-                  json_object_get(json_object_get(device, "readings"), "device.driver_version"),
-                  "value"));
+              member_in(json_object_get(device, "readings"), "device.driver_version", "value"));
     put_point(log, "assay_version", utc_ns, json_object_get(campaign, "tool_version"));
     put_point(log, "assay_plan_digest", utc_ns, json_object_get(campaign, "plan_digest"));
     if (json_is_object(imported))
@@ -85,7 +83,7 @@ static void put_trials(struct log *log)
     EACH(trial, json_object_get(log->record, "trials")) {
         const json_t *ended = json_object_get(trial, "ended_utc_ns");
         const char *status = member_string(trial, "status");
-        int64_t started = json_integer_value(json_object_get(trial, "started_utc_ns"));
+        int64_t started = member_integer(trial, "started_utc_ns");
 
         put(log, "INTERVAL_START", "run_start", started, NULL,
             json_pack("{s:O, s:O}", "trial", json_object_get(trial, "sequence"), "attempt",
@@ -122,17 +120,17 @@ static void put_row(struct log *log, const json_t *row, int64_t utc_ns)
  */
 static void put_early_stopping(struct log *log, int64_t utc_ns)
 {
-    const json_t *serving = json_object_get(json_object_get(log->record, "estimate"), "serving");
+    const json_t *serving = member_in(log->record, "estimate", "serving");
     const json_t *totals = json_object_get(serving, "totals"),
                  *slo = json_object_get(serving, "slo");
-    const json_int_t requests = json_integer_value(json_object_get(totals, "requests"));
-    const json_int_t allowed = json_integer_value(json_object_get(slo, "mlperf_allowed"));
+    const json_int_t requests = member_integer(totals, "requests");
+    const json_int_t allowed = member_integer(slo, "mlperf_allowed");
 
     if (!json_is_object(serving))
         return;
     put(log, "POINT_IN_TIME", "assay_early_stopping", utc_ns,
         json_pack("{s:I, s:I, s:o, s:O}", "requests", requests, "misses",
-                  requests - json_integer_value(json_object_get(totals, "met")), "misses_allowed",
+                  requests - member_integer(totals, "met"), "misses_allowed",
                   allowed < 0 ? json_null() : json_integer(allowed), "passes",
                   json_object_get(slo, "mlperf_passes")),
         json_pack("{s:s, s:f, s:O}", "assumes", "independent requests", "confidence", 0.99,
@@ -152,7 +150,7 @@ enum status export_mlperf(struct store *store, const struct export_request *requ
         TRY(store_cell_json(store, request->cells[i], &record, err));
         TRY(export_rows(store, &one, &rows, err));
         log.record = record;
-        created = json_integer_value(json_object_get(json_array_get(rows, 0), "created_utc_ns"));
+        created = member_integer(json_array_get(rows, 0), "created_utc_ns");
         put_context(&log, created);
         put_trials(&log);
         put_row(&log, json_array_get(rows, 0), created);

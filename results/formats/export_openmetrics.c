@@ -72,7 +72,7 @@ static void put_labels(FILE *file, const json_t *row)
         put_label(file, labels[i], member_string(row, labels[i]));
     if (json_is_integer(batch))
         fprintf(file, ",batch=\"%" JSON_INTEGER_FORMAT "\"", json_integer_value(batch));
-    put_label(file, "simulated", json_is_true(json_object_get(row, "simulated")) ? "true" : NULL);
+    put_label(file, "simulated", member_is_true(row, "simulated") ? "true" : NULL);
     put_label(file, "imported", member_string(row, "imported"));
     put_label(file, "foreign_worker", member_string(row, "foreign_worker"));
 }
@@ -103,14 +103,13 @@ static const json_t *value_of(const json_t *row, const struct family *family)
 {
     if (!family->metric)
         return json_object_get(row, family->key);
-    return json_object_get(json_object_get(json_object_get(row, "metrics"), family->metric->id),
-                           family->key);
+    return member_in(json_object_get(row, "metrics"), family->metric->id, family->key);
 }
 
 /* The unit, where the workload decides it, and how far to trust the value. */
 static void put_metric_labels(FILE *file, const json_t *row, const struct metric *metric)
 {
-    const json_t *value = json_object_get(json_object_get(row, "metrics"), metric->id);
+    const json_t *value = member_in(row, "metrics", metric->id);
     const char *verdict = member_string(row, "verdict");
 
     if (strchr(metric->unit, '{'))

@@ -61,10 +61,8 @@ static json_t *flat(const json_t *row)
             char name[64];
 
             snprintf(name, sizeof(name), "%s%s", metrics[i].id, ends[k]);
-            json_object_set(
-                ret, name,
-                json_object_get(json_object_get(json_object_get(row, "metrics"), metrics[i].id),
-                                members[k]));
+            json_object_set(ret, name,
+                            member_in(json_object_get(row, "metrics"), metrics[i].id, members[k]));
         }
     EACH(code, codes)
         text_append_format(&all, "%s%s", code_at ? " " : "", json_string_value(code));

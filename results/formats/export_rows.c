@@ -75,7 +75,7 @@ const char *export_reading(const json_t *readings, const char *name)
 char *export_result_urn(const json_t *record)
 {
     const char *uid = member_string(json_object_get(record, "campaign"), "uid");
-    json_int_t ordinal = json_integer_value(json_object_get(record, "ordinal"));
+    json_int_t ordinal = member_integer(record, "ordinal");
 
     return text_format("urn:assay:result:%s:%lld", uid ? uid : "", (long long)ordinal);
 }

@@ -155,7 +155,7 @@ static enum status check_google(const json_t *fields, const char *where, struct 
                                            {"skipped", "skip_message"}};
 
     for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
-        const char *why = json_string_value(json_object_get(fields, flags[i][1]));
+        const char *why = member_string(fields, flags[i][1]);
         const json_t *flag = json_object_get(fields, flags[i][0]);
 
         /* What is neither true nor false was written by another program, and says no less. */
@@ -186,7 +186,7 @@ enum status foreign_google_time(const json_t *fields, const char *where, double 
 static bool is_old_statistic(const json_t *root, const json_t *fields)
 {
     static const char *const endings[] = {"_mean", "_median", "_stddev", "_cv", "_BigO", "_RMS"};
-    const char *name = json_string_value(json_object_get(fields, "name"));
+    const char *name = member_string(fields, "name");
     const char *ending = name ? strrchr(name, '_') : NULL;
     const json_t *list = json_object_get(root, "benchmarks");
     bool is_one = false;
@@ -195,7 +195,7 @@ static bool is_old_statistic(const json_t *root, const json_t *fields)
     for (i = 0; ending && i < sizeof(endings) / sizeof(endings[0]); i++)
         is_one = is_one || !strcmp(ending, endings[i]);
     EACH(other, list) {
-        const char *own = json_string_value(json_object_get(other, "name"));
+        const char *own = member_string(other, "name");
 
         if (!is_one || other_at == STATISTIC_SEARCH_MAX)
             break;
@@ -229,7 +229,7 @@ static enum status add_google(const struct foreign_program *program, struct impo
     TRY(foreign_google_time(entry->fields, entry->where, &time_ns, err));
     words = member_number_or(entry->fields, "repetitions", 1) > 1
                 ? text_format("%s repetition %.0f", name,
-                              member_number_or(entry->fields, "repetition_index", 0) + 1)
+                              member_real(entry->fields, "repetition_index") + 1)
                 : strdup(name);
     TRY(words ? foreign_begin(program, claims, entry, words,
                               json_pack("{s:s, s:O?}", "name", name, "threads",
@@ -418,10 +418,9 @@ static enum status read_list(const struct foreign_program *program, const char *
     status = add_entries(program, root, list, path, &claims, err);
     if (status == STATUS_OK && cut)
         status = import_claims_leave_out(&claims, err, "%s: ends early, after %s %zu", path, list,
-                                         json_array_size(json_object_get(root, list)));
+                                         member_size(root, list));
     snprintf(none, sizeof(none), "none of its %s has a result%s", list,
-             program->none && json_array_size(json_object_get(root, list)) > 0 ? program->none
-                                                                               : "");
+             program->none && member_size(root, list) > 0 ? program->none : "");
     return import_claims_settle(&claims, status, path, none, ret, err);
 }
 

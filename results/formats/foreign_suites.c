@@ -16,13 +16,6 @@ static const struct foreign_lack of_superbench[] = {
                      "others are left out"},
     {0}};
 
-static bool ends_with(const char *key, const char *end)
-{
-    const size_t length = strlen(key), tail = strlen(end);
-
-    return length >= tail && !strcmp(key + length - tail, end);
-}
-
 /* "BENCHMARK/MODEL/METRIC": one whose return code, at any of these levels, is not 0 has no result.
  */
 static enum status check_return(const struct foreign_entry *entry, const char *key,
@@ -48,7 +41,8 @@ static enum status add_superbench(const struct foreign_program *program,
 {
     const bool is_model =
         !strncmp(key, "model-benchmarks", 16) || !strncmp(key, "megatron-gpt", 12);
-    const bool is_rate = ends_with(key, "_throughput"), is_time = ends_with(key, "_step_time");
+    const bool is_rate = text_ends_in(key, "_throughput"),
+               is_time = text_ends_in(key, "_step_time");
     struct store_claim *claim;
     double value;
 

@@ -53,9 +53,8 @@ static json_t *count_names(const json_t *names)
     EACH(name, names) {
         const char *key = json_string_value(name);
 
-        if (key && json_object_set_new(
-                       counts, key,
-                       json_integer(1 + json_integer_value(json_object_get(counts, key)))) < 0) {
+        if (key &&
+            json_object_set_new(counts, key, json_integer(1 + member_integer(counts, key))) < 0) {
             json_decref(counts);
             return NULL;
         }
@@ -74,7 +73,7 @@ static bool tell_apart(json_t *names, const json_t *results,
         const char *name = json_string_value(json_array_get(names, i));
         AUTO_FREE char *told = NULL;
 
-        if (!name || json_integer_value(json_object_get(counts, name)) < 2)
+        if (!name || member_integer(counts, name) < 2)
             continue;
         told = better(json_array_get(results, i), name, numbers);
         ok = told && json_array_set_new(names, i, json_string(told)) == 0;
@@ -90,7 +89,7 @@ static char *by_parameters(const json_t *result, const char *name, json_t *numbe
 
 static char *by_number(const json_t *result, const char *name, json_t *numbers)
 {
-    const json_int_t number = 1 + json_integer_value(json_object_get(numbers, name));
+    const json_int_t number = 1 + member_integer(numbers, name);
 
     (void)result;
     if (json_object_set_new(numbers, name, json_integer(number)) < 0)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "harness/core/cleanup.h"
+#include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "results/formats/claim_fields.h"
 #include "results/formats/import.h"
@@ -37,15 +38,14 @@ static enum status get_count(const json_t *fields, const char *where, const char
 static void add_offload(struct store_claim *claim, const json_t *fields,
                         const struct llama_bench_place *place, bool has_prompt)
 {
-    const char *overrides = json_string_value(json_object_get(fields, "tensor_buft_overrides"));
-    const char *devices = json_string_value(json_object_get(fields, "devices"));
+    const char *overrides = member_string(fields, "tensor_buft_overrides");
+    const char *devices = member_string(fields, "devices");
     const json_t *kept = json_object_get(fields, "n_cpu_moe");
 
     if (!strcmp(place->field, "cpu_info") && claim->backend && !strcmp(claim->backend, "CPU") &&
         json_string_length(json_object_get(fields, "gpu_info")) > 0 &&
         !(devices && !strcmp(devices, "none")) && has_prompt &&
-        !(json_integer_value(json_object_get(fields, "no_op_offload")) == 1 ||
-          json_is_true(json_object_get(fields, "no_op_offload"))))
+        !(member_integer(fields, "no_op_offload") == 1 || member_is_true(fields, "no_op_offload")))
         claim_lack(claim, SOURCE, "import.offload",
                    "no layer was on a GPU; whether large products of the prompt were sent to one "
                    "all the same is not in the file (no_op_offload is not set)");
@@ -60,7 +60,7 @@ static void add_offload(struct store_claim *claim, const json_t *fields,
 static void add_readings(struct store_claim *claim, const json_t *fields,
                          const struct llama_bench_place *place, bool has_prompt)
 {
-    size_t repetitions = json_array_size(json_object_get(fields, "samples_ns"));
+    size_t repetitions = member_size(fields, "samples_ns");
     char count[24];
 
     if (claim->device)
@@ -69,8 +69,7 @@ static void add_readings(struct store_claim *claim, const json_t *fields,
         claim_lack(claim, SOURCE, "device.name", place->reason);
     claim_declare(claim, SOURCE, "device.backend", claim->backend, "backends");
     add_offload(claim, fields, place, has_prompt);
-    claim_declare(claim, SOURCE, "host.cpu.model",
-                  json_string_value(json_object_get(fields, "cpu_info")), "cpu_info");
+    claim_declare(claim, SOURCE, "host.cpu.model", member_string(fields, "cpu_info"), "cpu_info");
     claim_declare(claim, SOURCE, "import.measured", claim->measured, "test_time");
     claim_lack(claim, SOURCE, "device.driver_version", "llama-bench does not record the driver");
     claim_lack(claim, SOURCE, "device.uuid", "llama-bench does not say which unit it ran on");
@@ -120,7 +119,7 @@ static json_t *parameters_of(const json_t *fields)
 /* One version for all results, or none. */
 static bool note_version(struct import_claims *claims, const json_t *fields)
 {
-    const char *commit = json_string_value(json_object_get(fields, "build_commit"));
+    const char *commit = member_string(fields, "build_commit");
     char *version;
 
     if (!commit || strlen(commit) > IMPORT_TEXT_MAX)

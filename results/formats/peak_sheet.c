@@ -37,8 +37,7 @@ static enum status check_row(void *context, const char *origin, json_t *row, uin
     if (metric != METRIC_OP_RATE && metric != METRIC_BYTE_RATE)
         return sheet_refuse(origin, line, "metric", member_text(row, "metric"),
                             "write op_rate or byte_rate", err);
-    snprintf(written, sizeof(written), "%.17g %s",
-             json_number_value(json_object_get(row, "amount")), unit);
+    snprintf(written, sizeof(written), "%.17g %s", member_real(row, "amount"), unit);
     if (quantity_read(written, metric, base_of(metric, unit), &peak, err) != STATUS_OK)
         return error_set_at(err, STATUS_INVALID, origin, line,
                             "%s: write a positive amount, and as unit %s", metrics[metric].id,

@@ -123,7 +123,7 @@ static void declare_parts(struct store_claim *claim, const char *reading, const 
 static void declare_raw(struct store_claim *claim, const json_t *fields, const char *scale)
 {
     const json_t *list = json_object_get(fields, "raw_values");
-    const char *joined = json_string_value(json_object_get(fields, "all_results"));
+    const char *joined = member_string(fields, "all_results");
     CLEANUP(text_finish) struct text text = TEXT_INIT;
     size_t count = 0;
 
@@ -151,7 +151,7 @@ static void declare_raw(struct store_claim *claim, const json_t *fields, const c
 static enum status finish(struct store_claim *claim, const struct test *test,
                           const struct foreign_entry *entry, const char *system, struct error *err)
 {
-    const json_t *told = json_object_get(json_object_get(entry->root, "systems"), system);
+    const json_t *told = member_in(entry->root, "systems", system);
     const char *when = claim_text_about(told, "timestamp");
     const char *processor = claim_text_about(json_object_get(told, "hardware"), "Processor");
 
@@ -242,7 +242,7 @@ static bool note_version(struct import_claims *claims, json_t *systems)
 
     json_object_foreach(systems, name, system)
     {
-        const char *own = json_string_value(json_object_get(system, "client_version"));
+        const char *own = member_string(system, "client_version");
 
         if (!own || strlen(own) > IMPORT_TEXT_MAX || (version && strcmp(own, version) != 0))
             return true;

@@ -41,7 +41,7 @@ static enum status check_row(void *context, const char *origin, json_t *row, uin
     const enum price_unit unit = price_unit_find(unit_name);
     const char *from = member_string(row, "valid_from");
     const char *to = member_string(row, "valid_to");
-    const double amount = member_number_or(row, "amount", 0);
+    const double amount = member_real(row, "amount");
 
     if (kind == PRICE_KIND_COUNT)
         return sheet_refuse(
@@ -67,7 +67,7 @@ static enum status check_row(void *context, const char *origin, json_t *row, uin
         sheet->name = currency;
         sheet->line = line;
     }
-    if (unit == PRICE_EACH && !(member_number_or(row, "term_months", 0) >= 1))
+    if (unit == PRICE_EACH && !(member_real(row, "term_months") >= 1))
         return sheet_refuse(origin, line, "term_months", "",
                             "what is bought is paid over a term; write its months, from 1", err);
     if (member_number_or(row, "term_months", 1) > TERM_MAX)
@@ -75,7 +75,7 @@ static enum status check_row(void *context, const char *origin, json_t *row, uin
                             "is the months over which it is paid, at most 1200", err);
     if (from && to && strcmp(from, to) > 0)
         return sheet_refuse(origin, line, "valid_to", to, "lies before valid_from", err);
-    if (member_number_or(row, "residual", 0) > 1)
+    if (member_real(row, "residual") > 1)
         return sheet_refuse(origin, line, "residual", "", "is a share of the price, from 0 to 1",
                             err);
     if (member_number_or(row, "covers_devices", 1) < 1)

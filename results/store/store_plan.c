@@ -220,7 +220,7 @@ enum status store_archive_campaign(struct store *store, int64_t campaign, bool a
 enum status store_add_doctor(struct store *store, int64_t campaign, const json_t *report,
                              struct error *err)
 {
-    const char *worst = json_string_value(json_object_get(report, "worst"));
+    const char *worst = member_string(report, "worst");
     struct record_body body = body_begin(store, "doctor", err);
 
     body_content(&body, "report", report, NULL);

@@ -51,7 +51,7 @@ static enum status set_row(struct store *store, json_t *object, const char *key,
 
 static int64_t take_id(json_t *object, const char *key)
 {
-    int64_t id = json_integer_value(json_object_get(object, key));
+    int64_t id = member_integer(object, key);
 
     json_object_del(object, key);
     return id;
@@ -71,8 +71,8 @@ static enum status set_readings(struct store *store, json_t *object, const char 
                 " ORDER BY r.name",
                 set, &rows, err));
     EACH(row, rows)
-        TRY(set_new(readings, json_string_value(json_object_get(row, "name")),
-                    json_incref(json_object_get(row, "body")), err));
+        TRY(set_new(readings, member_string(row, "name"), json_incref(json_object_get(row, "body")),
+                    err));
     return STATUS_OK;
 }
 
@@ -87,8 +87,8 @@ static enum status set_environment(struct store *store, json_t *object, int64_t 
     TRY(rows_of(store, "SELECT at, readings FROM environment WHERE trial = ?1 ORDER BY at DESC",
                 trial, &rows, err));
     EACH(row, rows)
-        TRY(set_readings(store, environment, json_string_value(json_object_get(row, "at")),
-                         json_integer_value(json_object_get(row, "readings")), err));
+        TRY(set_readings(store, environment, member_string(row, "at"),
+                         member_integer(row, "readings"), err));
     return STATUS_OK;
 }
 
@@ -144,7 +144,7 @@ static enum status set_telemetry(struct store *store, json_t *trial, int64_t id,
 
 static enum status fill_trial(struct store *store, json_t *trial, struct error *err)
 {
-    int64_t id = json_integer_value(json_object_get(trial, "id"));
+    int64_t id = member_integer(trial, "id");
 
     TRY(set_row(store, trial, "device",
                 STORED_SELECT(STORED_TRIAL_DEVICE) " FROM trial_device t JOIN device d"
@@ -359,9 +359,7 @@ const json_t *store_cell_metrics(const json_t *record)
 {
     const json_t *estimate = json_object_get(record, "estimate");
     const json_t *metrics = json_object_get(
-        json_is_object(estimate) ? estimate
-                                 : json_object_get(json_object_get(record, "imported"), "claim"),
-        "metrics");
+        json_is_object(estimate) ? estimate : member_in(record, "imported", "claim"), "metrics");
 
     return json_is_object(metrics) ? metrics : NULL;
 }

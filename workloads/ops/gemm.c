@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/member.h"
 #include "workloads/ops/gemm_internal.h"
 
 enum dtype gemm_sum_type(enum precision precision)
@@ -185,12 +186,11 @@ static void join_words(json_t *gemm, const json_t *gemms, const char *key)
     text_init(&words);
     json_array_foreach(gemms, i, entry)
     {
-        const char *word = json_string_value(json_object_get(entry, key));
+        const char *word = member_string(entry, key);
         bool known = !word || !word[0];
 
         for (j = 0; j < i && !known; j++)
-            known =
-                !strcmp(word, json_string_value(json_object_get(json_array_get(gemms, j), key)));
+            known = !strcmp(word, member_string(json_array_get(gemms, j), key));
         if (!known)
             text_append_format(&words, "%s%s", words.length ? " + " : "", word);
     }
@@ -221,8 +221,8 @@ json_t *gemm_summary_json(enum implementation implementation, const json_t *list
                         json_string(implementation_name(implementation)));
     json_array_foreach(list, i, entry)
     {
-        const char *support = json_string_value(json_object_get(entry, "support"));
-        const json_int_t bytes = json_integer_value(json_object_get(entry, "workspace_bytes"));
+        const char *support = member_string(entry, "support");
+        const json_int_t bytes = member_integer(entry, "workspace_bytes");
 
         if (!weakest || weakness(support) > weakness(weakest))
             weakest = support;

@@ -13,6 +13,7 @@
 
 #include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
+#include "harness/core/member.h"
 
 #define MARGIN 0.98
 #define MEASURES 3
@@ -121,8 +122,7 @@ static enum status take(struct tuning *tuning, const char *wanted, uint32_t trie
 {
     struct operation *operation = tuning->item->operation;
     const char *kind = operation_kind_name(operation->desc.kind);
-    const char *stack =
-        json_string_value(json_object_get(tuning->operations->given, WORKLOAD_CHOICES_STACK));
+    const char *stack = member_string(tuning->operations->given, WORKLOAD_CHOICES_STACK);
     struct operation_info info = {0};
 
     if (wanted == NULL)
@@ -324,16 +324,15 @@ static const struct prepared_operation *find_twin(const struct operations *self,
 static enum status tune_by_key(struct tuning *tuning, struct error *err)
 {
     const struct operations *self = tuning->operations;
-    const json_t *given = json_object_get(json_object_get(self->given, "algorithms"), tuning->key);
+    const json_t *given = member_in(self->given, "algorithms", tuning->key);
     const struct prepared_operation *twin = find_twin(self, tuning->key);
     struct operation_info info = {0}, other = {0};
     enum status status;
 
     TRY(operation_describe(tuning->item->operation, &info, err));
     if (given)
-        return take(tuning, json_string_value(json_object_get(given, "algorithm")),
-                    (uint32_t)json_integer_value(json_object_get(given, "tried")), info.algorithms,
-                    err);
+        return take(tuning, member_string(given, "algorithm"),
+                    (uint32_t)member_integer(given, "tried"), info.algorithms, err);
     /* Choices without this one: it is not one that is measured, and takes the library's first. */
     if (self->is_given || info.algorithms < 2)
         return STATUS_OK;
