@@ -457,8 +457,10 @@ static enum status sample_phase(struct worker *worker, size_t min_count, int64_t
         if (is_window && first_ns)
             TRY(make_spot_checks(worker, err));
         TRY(take_sample(worker, err));
-        if (!first_ns)
+        if (!first_ns) {
             first_ns = worker->sampler.started_ns;
+            worker->aside_ns = 0; /* a pass of the loop before it */
+        }
     }
     if (!is_window)
         return worker_send_phase(worker, "warmup", begin.monotonic_ns, err);

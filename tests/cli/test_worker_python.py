@@ -61,12 +61,13 @@ class Protocol(CliTest):
         """Checks of an hour, work between samples, and the slowest samples left out."""
         self.EVIDENCE = CliTest.EVIDENCE.replace("time: 30ms", "time: 600ms").replace(
             "trials: 5", "trials: 1\nevidence: false")
-        for lie, clause in (("hour", "clock.checks"), ("between", "clock.gaps"), ("best", "clock.window")):
+        for lie, clauses in (("hour", ["clock.checks"]), ("between", ["clock.gaps"]), ("best", ["clock.window", "clock.gaps"])):
             with self.subTest(lie=lie):
                 self.new_db()
                 self.measure(PATTERN=lie)
                 (status, message), = self.query("SELECT status, message FROM trial_end")
-                self.assertEqual((status, (message or "").split(":")[0]), ("invalid", clause), message)
+                self.assertEqual(status, "invalid", message)
+                self.assertIn(message.split(":")[0], clauses, message)
 
     def test_compiles_in_the_window(self):
         """Its samples are of more than the work, which the module finds and says."""
