@@ -4,7 +4,8 @@
  * With the first group size all of them; with the others each workload's first precision an
  * implementation, since the precisions differ in how a value is read and written, not in where; all
  * of them with ASSAY_TEST_ALL_VARIANTS set. --each-kernel-once leaves out a case of ours whose
- * kernels, with their defines, have all been launched by earlier ones with this group size. Each
+ * kernels, with their defines, have all been launched by earlier ones with this group size, and the
+ * iteration after the first check: an interpreter sees in one launch what a kernel touches. Each
  * must report its measured errors, and our own text must do every precision that is declared but
  * tf32. Meant for an interpreter (Oclgrind). What the workload would choose by measurement is
  * chosen on a device that only records, since times mean nothing here.
@@ -54,8 +55,9 @@ static bool may_refuse(const struct small_case *item, const struct device *devic
     return item->precision == PRECISION_FP64 && (!f64 || f64->status != READING_MEASURED);
 }
 
+/* `again`: one more iteration, and the same checks of what it left. */
 static enum status run_case(const struct small_case *item, struct device *device, uint32_t lanes,
-                            struct tally *tally, struct error *err)
+                            bool again, struct tally *tally, struct error *err)
 {
     struct workload_case work = small_case_work(item);
     const struct workload_kind *kind = item->workload->kind;
@@ -69,11 +71,11 @@ static enum status run_case(const struct small_case *item, struct device *device
         status = workload_instance_create(&work, device, &instance, err);
     if (status == STATUS_OK)
         status = workload_verify(instance, count_check, tally, err);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && again)
         status = kind->iterate(instance, err);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && again)
         status = device_synchronize(device, err);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && again)
         status = workload_verify(instance, count_check, tally, err);
     if (status == STATUS_OK)
         status = check_errors(item, tally, checks_before, err);
@@ -118,7 +120,7 @@ static void run_all(const struct small_cases *cases, struct device *device, uint
             continue;
         }
         tally->against_fp32 = false;
-        status = run_case(item, device, lanes, tally, &err);
+        status = run_case(item, device, lanes, launched == NULL, tally, &err);
         tally->ran += status == STATUS_OK;
         if (status == STATUS_UNSUPPORTED && may_refuse(item, device) && err.message[0] != '\0') {
             tally->refused++;
