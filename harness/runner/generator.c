@@ -157,7 +157,9 @@ static void set_up(const struct generator *generator)
     const struct sched_param first = {.sched_priority = 1};
     cpu_set_t set;
 
-    shared->locked = mlockall(MCL_CURRENT | MCL_FUTURE) == 0;
+    /* Of the worker, of which this is a copy, nothing is needed: it is not to be made resident. */
+    shared->locked = mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) == 0 &&
+                     mlock(shared, generator->size) == 0;
     if (shared->processor >= 0) {
         CPU_ZERO(&set);
         CPU_SET((size_t)shared->processor, &set);

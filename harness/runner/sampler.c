@@ -14,11 +14,15 @@ enum status sampler_init(struct sampler *sampler, size_t capacity, struct error 
         sampler_finish(sampler);
         return error_no_memory(err);
     }
-    /* A page fault inside a sample would be measured as the workload's. */
-    memset(sampler->wall_ns, 1, capacity * sizeof(int64_t));
-    memset(sampler->gap_ns, 1, capacity * sizeof(int64_t));
+    sampler_touch(sampler->wall_ns, capacity);
+    sampler_touch(sampler->gap_ns, capacity);
     sampler->capacity = capacity;
     return STATUS_OK;
+}
+
+void sampler_touch(int64_t *values, size_t capacity)
+{
+    memset(values, 1, (capacity < SAMPLER_TOUCHED ? capacity : SAMPLER_TOUCHED) * sizeof(*values));
 }
 
 void sampler_finish(struct sampler *sampler)

@@ -24,8 +24,17 @@ struct sampler {
     int64_t started_ns;      /* of the sample in progress */
 };
 
-/* Room for `capacity` samples; the pages are touched here. NO_MEMORY. */
+/*
+ * Samples whose pages are touched before the window. A sample is written once its end was read, so
+ * that the page fault of a later one, one in 512, is in a gap; a protocol may allow ten million, of
+ * which few measurements need the memory.
+ */
+#define SAMPLER_TOUCHED ((size_t)1 << 16)
+
+/* Room for `capacity` samples; the pages of the first are touched here. NO_MEMORY. */
 enum status sampler_init(struct sampler *sampler, size_t capacity, struct error *err);
+/* The same of another series of `capacity` values, whose contents are lost. */
+void sampler_touch(int64_t *values, size_t capacity);
 void sampler_finish(struct sampler *sampler);
 
 static inline bool sampler_full(const struct sampler *sampler)

@@ -148,7 +148,8 @@ enum status worker_serve_prepare(struct worker *worker, const json_t *trial, str
         add_steps(worker, "step:prefill_tokens", server->prefill);
         add_steps(worker, "step:kv_used", server->kv_used);
     }
-    memset(server->begin_ns, 1, series * steps * sizeof(*server->begin_ns)); /* touched here */
+    for (size_t i = 0; i < series; i++)
+        sampler_touch(server->begin_ns + i * steps, steps);
     for (size_t i = 0; i < count; i++)
         server->requests[i] =
             (struct request){.scheduled_ns = server->schedule.requests[i].at_ns,
