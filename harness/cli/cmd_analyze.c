@@ -159,7 +159,7 @@ static enum status read_samples(const struct command_line *line, const char *pat
     return status;
 }
 
-/* Finds what is compared with what, before names are told apart by their files. */
+/* The series of the first file that has the name of each one of the second. */
 static enum status match_series(const struct csv_samples *first, const struct csv_samples *second,
                                 size_t **ret, struct error *err)
 {
@@ -562,7 +562,7 @@ static enum status analyze_pairs(const struct command_line *line,
 
 /* ---- the command ---- */
 
-/* Which of two files is meant is told by their order; within one, by --baseline. */
+/* Of two files the first is the baseline: options that say what is compared are for one file. */
 static enum status check_files(const struct command_line *line, struct error *err)
 {
     if (line->argument_count < 2)

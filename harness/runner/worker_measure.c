@@ -397,8 +397,9 @@ enum status worker_send_window(struct worker *worker, const struct clock_point *
 }
 
 /*
- * A window is from its first sample's start to its last one's end: beside them the worker may have
- * waited for a processor, which CLOCK_MONOTONIC says of all clocks.
+ * Moves both ends of a window to the start of its first sample and the end of its last one. The
+ * time in between, in which the worker may have waited for a processor, is taken from the other
+ * clocks as CLOCK_MONOTONIC measured it.
  */
 static void trim(struct clock_point *begin, struct clock_point *end, int64_t first_ns,
                  int64_t last_ns)

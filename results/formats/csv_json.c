@@ -66,13 +66,12 @@ static enum status shape(const char *origin, struct error *err)
 
 struct building {
     struct csv_samples samples;
-    size_t capacity; /* of its series */
-    json_t *places;  /* of each series, by its name */
+    json_t *places; /* of each series, by its name */
 };
 
+/* Room for at most `capacity` series. */
 static enum status begin_building(size_t capacity, struct building *ret, struct error *err)
 {
-    ret->capacity = capacity;
     ret->places = json_object();
     ret->samples.series = calloc(capacity, sizeof(*ret->samples.series));
     return ret->places && ret->samples.series ? STATUS_OK : error_no_memory(err);

@@ -11,6 +11,7 @@
 #include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "harness/core/text.h"
+#include "results/formats/csv_unit.h"
 #include "results/formats/foreign_json.h"
 #include "results/formats/foreign_text.h"
 #include "results/formats/hyperfine.h"
@@ -131,18 +132,11 @@ static const struct foreign_lack of_google[] = {
 static enum status unit_of(const json_t *fields, const char *where, double *ret_ns,
                            struct error *err)
 {
-    static const struct {
-        const char *name;
-        double ns;
-    } units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
     const char *name;
 
     TRY(need_text(fields, where, "time_unit", &name, err));
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-        if (!strcmp(units[i].name, name)) {
-            *ret_ns = units[i].ns;
-            return STATUS_OK;
-        }
+    if (csv_unit_find(name, "", where, ret_ns, NULL) == STATUS_OK)
+        return STATUS_OK;
     return error_set(err, STATUS_INVALID, "%s: time_unit: must be ns, us, ms or s", where);
 }
 

@@ -270,7 +270,7 @@ class Compare(CliTest):
         self.assertIn(told, subprocess.run(verifier, capture_output=True, text=True, check=False).stdout)
 
     def test_gate_undecided_under_contention(self):
-        """A gate passes and fails nothing that was measured beside other processes, unless it is told to."""
+        """A gate is inconclusive on results with the finding contention, unless --under allows it."""
         protocol = self.write("longer.yaml", self.EVIDENCE.replace("{time: 30ms", "{time: 300ms"))
         a = self.measure(protocol=protocol, ASSAY_WORKER=FOREIGN, FOREIGN_NS="200000")
         with self.busy_machine():
