@@ -343,6 +343,17 @@ enum finding_severity {
     X(UNSUPPORTED, "unsupported", WARNING, NUMBERS(NULL),                                          \
       "unsupported{subject}",                                                                      \
       "")                                                                                          \
+    X(FILE_ALTERED, "file_altered", CRITICAL, NUMBERS(NULL),                                        \
+      "{subject} is {detail}: it has another content",                                             \
+      "find out who replaced it, or reinstall the package, and measure again")                     \
+    X(PLAN_REPEATED, "plan_repeated", INFO, NUMBERS("campaigns"),                                   \
+      "One of {campaigns:n} campaigns of the same plan, which are all here: it may be the best of "  \
+      "them.",                                                                                     \
+      "")                                                                                          \
+    X(PLAN_HIDDEN, "plan_hidden", WARNING, NUMBERS("campaigns", "here"),                            \
+      "One of {campaigns:n} campaigns of the same plan in its log, of which {here:n} here: it may "  \
+      "be the best of them.",                                                                      \
+      "ask for a bundle of all of them")                                                           \
     X(CAMPAIGN_RUNNING, "campaign_running", WARNING, NUMBERS(NULL),                                \
       "campaign {subject} is running: what is shown of it is as of now, and its trials are "       \
       "analysed when it ends",                                                                     \

@@ -13,6 +13,9 @@
 #include "harness/core/status.h"
 
 #define SAME_STACK_NAME_SIZE 300 /* of a file's name, with its end */
+/* The beginning of the version of a file that has another content than its package installed; the
+ * package's name and version follow. */
+#define SAME_STACK_ALTERED "not as installed by "
 
 /*
  * What a file of a stack is called whatever its version and folder: "/usr/lib/x/libpocl.so.2.10.0"

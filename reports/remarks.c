@@ -7,6 +7,7 @@
 #include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "harness/core/text.h"
+#include "protocols/same_stack.h"
 
 void remarks_init(struct remarks *remarks)
 {
@@ -240,6 +241,25 @@ static void find_choice(const struct view_cell *cell, struct finding_list *list)
             find_refusals(json_object_get(cell->trials[i].facts, "refused"), list);
 }
 
+/* Files of the trials that another hand than their package manager's put there, each once. */
+static void find_altered(const struct view_cell *cell, struct finding_list *list)
+{
+    json_auto_t *seen = json_object();
+
+    for (size_t i = 0; i < cell->trial_count; ++i) {
+        for (size_t k = 0; k < cell->trials[i].component_count; ++k) {
+            const struct view_component *file = &cell->trials[i].components[k];
+
+            if (!file->version ||
+                strncmp(file->version, SAME_STACK_ALTERED, strlen(SAME_STACK_ALTERED)) != 0 ||
+                json_object_get(seen, file->path))
+                continue;
+            finding_add_shown(list, FINDING_FILE_ALTERED, file->path, file->version);
+            json_object_set_new(seen, file->path, json_true());
+        }
+    }
+}
+
 static void find_origin(const struct view_cell *cell, struct finding_list *list)
 {
     /* As the finding of an estimate, for a cell that has none: its failed trials are marked, too.
@@ -250,6 +270,7 @@ static void find_origin(const struct view_cell *cell, struct finding_list *list)
         finding_add_shown(list, FINDING_HOST_ROOT, cell->origin.host_root, NULL);
     if (cell->origin.libraries)
         finding_add_shown(list, FINDING_LIBRARIES_CHOSEN, cell->origin.libraries, NULL);
+    find_altered(cell, list);
 }
 
 static void find_amendments(const struct view_cell *cell, struct finding_list *list)

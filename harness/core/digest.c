@@ -129,12 +129,6 @@ const char *digest_hex(const struct digest *digest, char ret[DIGEST_HEX_SIZE])
     return sodium_bin2hex(ret, DIGEST_HEX_SIZE, digest->bytes, DIGEST_SIZE);
 }
 
-const char *digest_base64url(const struct digest *digest, char ret[DIGEST_BASE64URL_SIZE])
-{
-    return sodium_bin2base64(ret, DIGEST_BASE64URL_SIZE, digest->bytes, DIGEST_SIZE,
-                             sodium_base64_VARIANT_URLSAFE_NO_PADDING);
-}
-
 static int digit_of(char c)
 {
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;

@@ -44,9 +44,6 @@ enum status digest_file(const char *path, struct digest *ret, uint64_t *ret_size
 
 /* 64 lower-case hex digits and NUL into `ret`; returns `ret`. */
 const char *digest_hex(const struct digest *digest, char ret[DIGEST_HEX_SIZE]);
-/* As base64url without padding (RFC 4648, section 5) and NUL into `ret`; returns `ret`. */
-#define DIGEST_BASE64URL_SIZE 45
-const char *digest_base64url(const struct digest *digest, char ret[DIGEST_BASE64URL_SIZE]);
 /* Of exactly those, in lower case, since a digest has one spelling. `hex` may be NULL. */
 bool digest_from_hex(const char *hex, struct digest *ret);
 /* The same of the first 64 bytes of `hex`, whatever follows; it stops at what is no such digit. */

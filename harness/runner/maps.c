@@ -15,6 +15,7 @@
 #include "harness/runner/stack_files.h"
 
 #define MAPS_TEXT_MAX ((size_t)16 << 20)
+#define HELD_SIZE 64 /* of the path of a descriptor */
 #define HELD_MAX 512 /* and not more than half of the descriptors that this process may have */
 
 static bool identify(const char *path, struct maps_identity *ret)
@@ -292,16 +293,34 @@ static bool is_unchanged(const struct maps_file *file, const char *path)
     return identity_equal(&now, &file->identity);
 }
 
+/* Where the file itself can be read, whatever its path leads to by now. */
+static const char *readable(const struct maps_file *file, char held[HELD_SIZE])
+{
+    if (!file->held)
+        return file->path;
+    snprintf(held, HELD_SIZE, "/proc/self/fd/%d", file->fd);
+    return held;
+}
+
+bool maps_find_package(struct maps_cache *cache, const struct maps_file *file,
+                       const struct digest *content, struct package *ret)
+{
+    struct packages *packages = maps_cache_packages(cache);
+    char held[HELD_SIZE];
+    const struct packages_file at = {.path = file->path,
+                                     .content = content,
+                                     .readable = readable(file, held),
+                                     .changed_ns = file->identity.changed_ns};
+
+    return packages && packages_find(packages, &at, ret);
+}
+
 static enum status read_content(const struct maps_file *file, struct maps_content *ret,
                                 struct error *err)
 {
-    char held[64];
-    const char *path = file->path;
+    char held[HELD_SIZE];
+    const char *path = readable(file, held);
 
-    if (file->held) {
-        snprintf(held, sizeof(held), "/proc/self/fd/%d", file->fd);
-        path = held;
-    }
     memset(ret, 0, sizeof(*ret));
     ret->identity = file->identity;
     TRY(digest_file(path, &ret->digest, NULL, err));

@@ -90,6 +90,11 @@ void maps_list_hold(struct maps_list *list, const struct maps_cache *cache);
 /* The machine's packages, read once; NULL when there is no memory for them. */
 struct packages *maps_cache_packages(struct maps_cache *cache);
 
+struct package;
+/* packages_find of a file with this content. False without memory for the packages, too. */
+bool maps_find_package(struct maps_cache *cache, const struct maps_file *file,
+                       const struct digest *content, struct package *ret);
+
 /* What stack_files_add_host finds, looked for once; NULL when there is no memory for it. */
 const struct stack_files *maps_cache_host(struct maps_cache *cache);
 

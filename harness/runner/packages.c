@@ -5,18 +5,33 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <openssl/evp.h>
+#include <sodium.h>
+
+#include "harness/core/file.h"
 #include "harness/core/machine_root.h"
 #include "harness/core/process.h"
 #include "harness/core/text.h"
+#include "protocols/same_stack.h"
 
 #define PACKAGES_NOBODY ((size_t)-1)
 
 struct packages_entry {
-    const char *path;   /* into a kept text, without "/usr" in front */
-    size_t owner;       /* in `owners` */
-    const char *sha256; /* of its content, in base64url without padding; NULL: not recorded */
+    const char *path;     /* into a kept text, without "/usr" in front */
+    size_t owner;         /* in `owners` */
+    const char *recorded; /* digest of its content, in one of `forms`; NULL: none */
+    bool is_judged;       /* the content that was compared last, and whether it is that one */
+    bool is_recorded;
+    struct digest judged;
+};
+
+struct packages_owner {
+    struct package package; /* without a version: not installed */
+    int64_t installed_ns;   /* dpkg: when its list of files was written; 0: not known */
+    bool is_read;           /* dpkg: the digests of its files were */
 };
 
 #define PACKAGES_SITES_MAX 64
@@ -24,7 +39,7 @@ struct packages_entry {
 struct packages {
     struct packages_entry *entries; /* sorted by path once all are there */
     size_t count, capacity;
-    struct package *owners; /* one without a version is not installed */
+    struct packages_owner *owners;
     size_t owner_count, owner_capacity;
     char **texts; /* what the strings point into */
     size_t text_count, text_capacity;
@@ -42,10 +57,15 @@ struct packages {
 static char *packages_keep(struct packages *packages, char *text);
 static size_t packages_add_owner(struct packages *packages, const char *manager, const char *name,
                                  const char *version);
-static void packages_add_file(struct packages *packages, size_t owner, const char *path);
-static void packages_take_file(struct packages *packages, size_t owner, char *path);
+static struct packages_entry *packages_add_file(struct packages *packages, size_t owner,
+                                                const char *path);
+static struct packages_entry *packages_take_file(struct packages *packages, size_t owner,
+                                                 char *path);
 static bool packages_is_of_interest(const char *path);
 static void packages_sort(struct packages *packages);
+static struct packages_entry *packages_first(const struct packages *packages, const char *path);
+static bool packages_is_alike(const struct packages *packages, const struct packages_entry *entry,
+                              const char *path);
 
 /* What follows `key` at the line's beginning; NULL: another line. */
 static char *field(char *line, const char *key)
@@ -77,6 +97,17 @@ static char *join(struct packages *packages, const char *name, const char *archi
 
 #define DPKG_INFO "/var/lib/dpkg/info"
 
+/* Of the last change of a file's content; 0: not known. */
+static int64_t time_of(const char *path)
+{
+    char full[PATH_MAX];
+    struct stat info;
+
+    return machine_path(full, path) && stat(full, &info) == 0
+               ? (int64_t)info.st_mtim.tv_sec * 1000000000 + info.st_mtim.tv_nsec
+               : 0;
+}
+
 /* "libc6:amd64.list": every file of a package, a line each. */
 static void read_dpkg_list(struct packages *packages, const char *file)
 {
@@ -90,9 +121,38 @@ static void read_dpkg_list(struct packages *packages, const char *file)
     text = packages_keep(packages, text);
     owner = packages_add_owner(packages, "dpkg", packages_keep(packages, strndup(file, length - 5)),
                                NULL);
+    if (owner != PACKAGES_NOBODY)
+        packages->owners[owner].installed_ns = time_of(path);
     for (char *line = text; line; line = next) {
         next = next_line(line);
         packages_add_file(packages, owner, line);
+    }
+}
+
+/* "libc6:amd64.md5sums": "DIGEST  PATH", the path without the first "/". Not of all packages. */
+static void read_dpkg_digests(struct packages *packages, size_t owner)
+{
+    const struct package *package = &packages->owners[owner].package;
+    char path[PATH_MAX], *text = NULL, *next;
+
+    packages->owners[owner].is_read = true;
+    if (snprintf(path, sizeof(path), DPKG_INFO "/%s.md5sums", package->name) >= (int)sizeof(path) ||
+        machine_read(path, LIST_MAX, &text, NULL) != STATUS_OK)
+        return;
+    text = packages_keep(packages, text);
+    for (char *line = text; line; line = next) {
+        const size_t digest = strcspn(line, " \n");
+        struct packages_entry *entry;
+
+        next = next_line(line);
+        if (strncmp(line + digest, "  ", 2))
+            continue;
+        line[digest] = '\0';
+        line[digest + 1] = '/';
+        entry = packages_first(packages, line + digest + 1);
+        for (; entry && packages_is_alike(packages, entry, line + digest + 1); entry++)
+            if (entry->owner == owner)
+                entry->recorded = line;
     }
 }
 
@@ -124,10 +184,12 @@ static void read_dpkg_status(struct packages *packages)
             architecture = field(line, "Architecture: ");
         if (line[0] && next)
             continue;
-        for (size_t i = 0; package && version && architecture && i < packages->owner_count; i++)
-            if (!packages->owners[i].version &&
-                is_dpkg_name(packages->owners[i].name, package, architecture))
-                packages->owners[i].version = version;
+        for (size_t i = 0; package && version && architecture && i < packages->owner_count; i++) {
+            struct package *owner = &packages->owners[i].package;
+
+            if (!owner->version && is_dpkg_name(owner->name, package, architecture))
+                owner->version = version;
+        }
         package = version = architecture = NULL;
     }
 }
@@ -172,7 +234,7 @@ static void packages_read_rpm(struct packages *packages)
                     (char *)"-qa",
                     (char *)"--queryformat",
                     (char *)"%{NAME}:%{ARCH}\\t%|EPOCH?{%{EPOCH}:}|%{VERSION}-%{RELEASE}\\n"
-                            "[\\t%{FILENAMES}\\n]",
+                            "[\\t%{FILEDIGESTS}\\t%{FILENAMES}\\n]",
                     NULL};
     size_t owner = PACKAGES_NOBODY;
 
@@ -181,12 +243,18 @@ static void packages_read_rpm(struct packages *packages)
         return;
     text = packages_keep(packages, text);
     for (char *line = text; line; line = next) {
+        struct packages_entry *file;
         char *tab;
 
         next = next_line(line);
         tab = strchr(line, '\t');
         if (tab == line) {
-            packages_add_file(packages, owner, line + 1);
+            tab = strchr(line + 1, '\t');
+            file = tab ? packages_add_file(packages, owner, tab + 1) : NULL;
+            if (file) {
+                *tab = '\0';
+                file->recorded = line + 1;
+            }
         } else if (tab) {
             *tab = '\0';
             owner = packages_add_owner(packages, "rpm", line, tab + 1);
@@ -247,11 +315,15 @@ static void packages_read_pacman(struct packages *packages)
 
 /* ---- apk ---- */
 
-/* "P:musl", "V:1.2.5-r0", "A:x86_64", then "F:lib" for a folder and "R:ld-musl.so.1" in it. */
+/*
+ * "P:musl", "V:1.2.5-r0", "A:x86_64", then "F:lib" for a folder, "R:ld-musl.so.1" in it, and
+ * "Z:Q1..." with its SHA-1 in base64.
+ */
 static void packages_read_apk(struct packages *packages)
 {
     const char *name = NULL, *version = NULL, *architecture = NULL, *folder = "";
     char *text = NULL, *next;
+    struct packages_entry *file = NULL;
     size_t owner = PACKAGES_NOBODY;
 
     if (machine_read("/lib/apk/db/installed", DATABASE_MAX, &text, NULL) != STATUS_OK)
@@ -274,7 +346,10 @@ static void packages_read_apk(struct packages *packages)
             if (owner == PACKAGES_NOBODY)
                 owner = packages_add_owner(packages, "apk", join(packages, name, architecture),
                                            version);
-            packages_take_file(packages, owner, text_format("/%s/%s", folder, field(line, "R:")));
+            file = packages_take_file(packages, owner,
+                                      text_format("/%s/%s", folder, field(line, "R:")));
+        } else if (field(line, "Z:Q1") && file) {
+            file->recorded = field(line, "Z:Q1");
         }
     }
 }
@@ -309,6 +384,7 @@ static char *join_path(const char *folder, const char *relative)
 static void read_line(struct packages *packages, size_t owner, const char *site, char *line)
 {
     char *size = strrchr(line, ','), *digest, *path;
+    struct packages_entry *file;
 
     if (!size)
         return;
@@ -323,9 +399,9 @@ static void read_line(struct packages *packages, size_t owner, const char *site,
     }
     path = join_path(site, line);
     if (path && packages_is_of_interest(path)) {
-        packages_add_file(packages, owner, packages_keep(packages, path));
-        if (packages->count > 0 && !strncmp(digest, METHOD, strlen(METHOD)))
-            packages->entries[packages->count - 1].sha256 = digest + strlen(METHOD);
+        file = packages_add_file(packages, owner, packages_keep(packages, path));
+        if (file && !strncmp(digest, METHOD, strlen(METHOD)))
+            file->recorded = digest + strlen(METHOD);
     } else {
         free(path);
     }
@@ -455,7 +531,8 @@ static size_t packages_add_owner(struct packages *packages, const char *manager,
             grow(packages, packages->owners, &packages->owner_capacity, sizeof(*packages->owners));
     if (packages->failed)
         return PACKAGES_NOBODY;
-    packages->owners[packages->owner_count] = (struct package){manager, name, version};
+    packages->owners[packages->owner_count] =
+        (struct packages_owner){.package = {manager, name, version, NULL}};
     return packages->owner_count++;
 }
 
@@ -464,7 +541,6 @@ static const char *without_usr(const char *path)
     return strncmp(path, "/usr/", 5) ? path : path + 4;
 }
 
-/* Only what can be a component: libraries, programs, plug-ins, compilers, drivers, firmware. */
 /* Whether such a path could be of a library, program, compiler, driver or firmware. */
 static bool packages_is_of_interest(const char *path)
 {
@@ -477,27 +553,34 @@ static bool packages_is_of_interest(const char *path)
     return false;
 }
 
-/* Adds a file of the owner, if it is one that could be a component. `path` is kept. */
-static void packages_add_file(struct packages *packages, size_t owner, const char *path)
+/* Adds a file of the owner, if it is one that could be a component; NULL: it is not. `path` is
+ * kept. Lasts until the next one is added. */
+static struct packages_entry *packages_add_file(struct packages *packages, size_t owner,
+                                                const char *path)
 {
+    struct packages_entry *entry;
+
     if (owner == PACKAGES_NOBODY || !path || path[0] != '/' || !packages_is_of_interest(path))
-        return;
+        return NULL;
     if (packages->count == packages->capacity)
         packages->entries =
             grow(packages, packages->entries, &packages->capacity, sizeof(*packages->entries));
-    if (!packages->failed)
-        packages->entries[packages->count++] =
-            (struct packages_entry){without_usr(path), owner, NULL};
+    if (packages->failed)
+        return NULL;
+    entry = &packages->entries[packages->count++];
+    *entry = (struct packages_entry){.path = without_usr(path), .owner = owner};
+    return entry;
 }
 
 /* The same of a heap path, which it takes. */
-static void packages_take_file(struct packages *packages, size_t owner, char *path)
+static struct packages_entry *packages_take_file(struct packages *packages, size_t owner,
+                                                 char *path)
 {
-    if (path && packages_is_of_interest(path))
-        packages_add_file(packages, owner, packages_keep(packages, path));
-    else
-        free(path);
     packages->failed = packages->failed || !path;
+    if (path && packages_is_of_interest(path))
+        return packages_add_file(packages, owner, packages_keep(packages, path));
+    free(path);
+    return NULL;
 }
 
 static int compare_entries(const void *a, const void *b)
@@ -544,34 +627,150 @@ void packages_destroy(struct packages *packages)
     free(packages);
 }
 
-static const struct packages_entry *find_entry(const struct packages *packages, const char *path)
+static bool packages_is_alike(const struct packages *packages, const struct packages_entry *entry,
+                              const char *path)
 {
-    struct packages_entry wanted = {.path = without_usr(path)};
-
-    return packages->count ? bsearch(&wanted, packages->entries, packages->count,
-                                     sizeof(*packages->entries), compare_entries)
-                           : NULL;
+    return entry < packages->entries + packages->count && !strcmp(entry->path, without_usr(path));
 }
 
-/* Whether the content is what was recorded; true where there is no record of it. */
-static bool is_unchanged(const struct packages_entry *entry, const struct digest *content)
+/* The first of those of the path, which follow each other; NULL: there is none. */
+static struct packages_entry *packages_first(const struct packages *packages, const char *path)
 {
-    char text[DIGEST_BASE64URL_SIZE];
+    const struct packages_entry wanted = {.path = without_usr(path)};
+    struct packages_entry *entry = packages->count
+                                       ? bsearch(&wanted, packages->entries, packages->count,
+                                                 sizeof(*packages->entries), compare_entries)
+                                       : NULL;
 
-    return !entry->sha256 || !content || !strcmp(entry->sha256, digest_base64url(content, text));
+    while (entry && entry > packages->entries && packages_is_alike(packages, entry - 1, path))
+        entry--;
+    return entry;
 }
 
-bool packages_find(struct packages *packages, const char *path, const struct digest *content,
-                   struct package *ret)
+/* ---- contents ---- */
+
+/* How managers write a digest, by its length, which no two have alike. */
+static const struct form {
+    size_t length;
+    const EVP_MD *(*algorithm)(void);
+    int base64; /* sodium's variant; 0: hex */
+} forms[] = {{64, EVP_sha256, 0},
+             {43, EVP_sha256, sodium_base64_VARIANT_URLSAFE_NO_PADDING},
+             {32, EVP_md5, 0},
+             {28, EVP_sha1, sodium_base64_VARIANT_ORIGINAL}};
+
+/* Adds all of the file to both; false: it cannot be read, or the library refuses the algorithm. */
+static bool read_into(const char *path, EVP_MD_CTX *context, struct digest *ret_content)
 {
-    const struct packages_entry *entry = find_entry(packages, path);
+    unsigned char bytes[65536];
+    struct digest_state state;
+    FILE *file = NULL;
+    size_t got;
+    bool ok;
+
+    if (file_open_stream(path, &file, NULL) != STATUS_OK)
+        return false;
+    digest_init(&state);
+    ok = true;
+    while (ok && (got = fread(bytes, 1, sizeof(bytes), file)) > 0) {
+        digest_update(&state, bytes, got);
+        ok = EVP_DigestUpdate(context, bytes, got) == 1;
+    }
+    ok = ok && !ferror(file);
+    fclose(file);
+    *ret_content = digest_final(&state);
+    return ok;
+}
+
+/* Of the file's content as it is now, which must be `file->content`; 0: it cannot be made. */
+static unsigned digest_by(const struct form *form, const struct packages_file *file,
+                          unsigned char ret[EVP_MAX_MD_SIZE])
+{
+    EVP_MD_CTX *context = EVP_MD_CTX_new();
+    struct digest content;
+    unsigned length = 0;
+
+    if (context && EVP_DigestInit_ex(context, form->algorithm(), NULL) == 1 &&
+        read_into(file->readable ? file->readable : file->path, context, &content) &&
+        digest_equal(&content, file->content) && EVP_DigestFinal_ex(context, ret, &length) != 1)
+        length = 0;
+    EVP_MD_CTX_free(context);
+    return length;
+}
+
+/* Whether the recorded digest is that of the content; true, too, where it cannot be made. */
+static bool is_recorded(const char *recorded, const struct packages_file *file)
+{
+    unsigned char bytes[EVP_MAX_MD_SIZE];
+    char text[2 * EVP_MAX_MD_SIZE + 1];
+    const struct form *form = forms, *end = forms + sizeof(forms) / sizeof(forms[0]);
+    unsigned length = DIGEST_SIZE;
+
+    while (form < end && form->length != strlen(recorded))
+        form++;
+    if (form == end)
+        return true;
+    if (form->algorithm == EVP_sha256)
+        memcpy(bytes, file->content->bytes, DIGEST_SIZE);
+    else
+        length = digest_by(form, file, bytes);
+    if (length == 0)
+        return true;
+    if (form->base64)
+        sodium_bin2base64(text, sizeof(text), bytes, length, form->base64);
+    else
+        sodium_bin2hex(text, sizeof(text), bytes, length);
+    return !strcmp(text, recorded);
+}
+
+/* Whether the file is as the package of the entry installed it, as far as anybody recorded it. */
+static bool is_as_installed(struct packages *packages, struct packages_entry *entry,
+                            const struct packages_file *file)
+{
+    const struct packages_owner *owner = &packages->owners[entry->owner];
+
+    if (!file->content || (file->changed_ns > 0 && file->changed_ns <= owner->installed_ns))
+        return true;
+    if (owner->installed_ns > 0 && !owner->is_read)
+        read_dpkg_digests(packages, entry->owner);
+    if (!entry->recorded)
+        return true;
+    if (!entry->is_judged || !digest_equal(&entry->judged, file->content)) {
+        entry->is_recorded = is_recorded(entry->recorded, file);
+        entry->judged = *file->content;
+        entry->is_judged = true;
+    }
+    return entry->is_recorded;
+}
+
+static void take_owner(struct packages *packages, const struct packages_entry *entry, bool altered,
+                       struct package *ret)
+{
+    *ret = packages->owners[entry->owner].package;
+    if (altered)
+        ret->altered = packages_keep(
+            packages, text_format(SAME_STACK_ALTERED "%s %s", ret->name, ret->version));
+}
+
+/* Of packages with the same path, as diversions make them, that which has the content. */
+bool packages_find(struct packages *packages, const struct packages_file *file, struct package *ret)
+{
+    struct packages_entry *entry = packages_first(packages, file->path), *altered = NULL;
 
     if (!entry) {
-        packages_read_wheels(packages, path);
-        entry = find_entry(packages, path);
+        packages_read_wheels(packages, file->path);
+        entry = packages_first(packages, file->path);
     }
-    if (!entry || !packages->owners[entry->owner].version || !is_unchanged(entry, content))
-        return false;
-    *ret = packages->owners[entry->owner];
-    return true;
+    for (; entry && packages_is_alike(packages, entry, file->path); entry++) {
+        if (!packages->owners[entry->owner].package.version)
+            continue;
+        if (is_as_installed(packages, entry, file)) {
+            take_owner(packages, entry, false, ret);
+            return true;
+        }
+        altered = altered ? altered : entry;
+    }
+    if (altered)
+        take_owner(packages, altered, true, ret);
+    return altered;
 }

@@ -201,9 +201,10 @@ static void add_digest(json_t *library)
 static void add_package(json_t *library, struct packages *packages)
 {
     const char *path = member_string(library, "path");
+    const struct packages_file file = {.path = path};
     struct package package;
 
-    if (path && packages && packages_find(packages, path, NULL, &package))
+    if (path && packages && packages_find(packages, &file, &package))
         json_object_set_new(library, "package",
                             json_pack("{s:s, s:s, s:s}", "manager", package.manager, "name",
                                       package.name, "version", package.version));

@@ -110,8 +110,7 @@ static enum status check_files(const struct trial_request *request, const struct
                                struct maps_cache *cache, struct error *err)
 {
     const struct named_worker *named = request->named;
-    struct packages *packages = named ? maps_cache_packages(cache) : NULL;
-    AUTO_FREE char *folder = packages ? realpath(named->folder, NULL) : NULL;
+    AUTO_FREE char *folder = named ? realpath(named->folder, NULL) : NULL;
     const size_t length = folder ? strlen(folder) : 0;
 
     TRY(named ? named_worker_check_module(named, err) : STATUS_OK);
@@ -123,7 +122,7 @@ static enum status check_files(const struct trial_request *request, const struct
         if (file->kind || strncmp(file->path, folder, length) != 0 || file->path[length] != '/')
             continue;
         if (maps_cache_content(cache, file, &content, NULL) == STATUS_OK &&
-            packages_find(packages, file->path, &content->digest, &package))
+            maps_find_package(cache, file, &content->digest, &package) && !package.altered)
             continue;
         return error_set(err, STATUS_INVALID,
                          "worker.packages: %s is not as the package that brought it was "

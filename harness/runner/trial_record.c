@@ -317,15 +317,18 @@ uint64_t trial_record_samples(const struct trial_record *record, const char *ser
     return 0;
 }
 
-/* What the package manager says of the path; the digest says whether it is still that file. */
-static void describe_package(struct trial_record *record, const char *path,
+/* What the package manager says of the file; one that it did not install so is of no package. */
+static void describe_package(struct trial_record *record, const struct maps_file *file,
                              struct store_component *ret)
 {
-    struct packages *packages = maps_cache_packages(record->cache);
     struct package package;
 
-    if (!packages || !packages_find(packages, path, &ret->sha256, &package))
+    if (!maps_find_package(record->cache, file, &ret->sha256, &package))
         return;
+    if (package.altered) {
+        ret->version = package.altered;
+        return;
+    }
     ret->manager = package.manager;
     ret->package = package.name;
     ret->package_version = package.version;
@@ -355,7 +358,7 @@ static void describe_component(struct trial_record *record, const struct maps_fi
         ret->sha256 = content->digest;
         if (content->build_id[0])
             ret->build_id = content->build_id;
-        describe_package(record, file->path, ret);
+        describe_package(record, file, ret);
     } else {
         ret->missing_reason = err.code == STATUS_CORRUPT ? "replaced or removed while mapped"
                                                          : status_meaning(err.code);
