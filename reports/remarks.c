@@ -300,6 +300,17 @@ static void find_unfinished(const struct view_cell *cell, struct finding_list *l
     finding_add_shown(list, code, campaign, cell->database);
 }
 
+/* Who picks the best of several runs of one plan shows that one. */
+static void find_same_plan(const struct view_cell *cell, struct finding_list *list)
+{
+    const int64_t here = cell->same_plan_here, told = cell->same_plan_told;
+    const bool hidden = told > here;
+
+    if (hidden || here > 1)
+        finding_add(list, hidden ? FINDING_PLAN_HIDDEN : FINDING_PLAN_REPEATED, 0, NULL,
+                    (double[]){(double)(hidden ? told : here), (double)here});
+}
+
 static void find_imported(const struct view_cell *cell, struct finding_list *list)
 {
     AUTO_FREE char *words = cell->imported.present ? view_imported_words(cell) : NULL;
@@ -346,6 +357,7 @@ void remarks_of_cell(const struct view_cell *cell, remarks_say_fn *say, void *co
     find_origin(cell, &list);
     find_choice(cell, &list);
     find_unfinished(cell, &list);
+    find_same_plan(cell, &list);
     finding_each_group(&list, say_findings, &sayer);
     if (!cell->estimate)
         return;
@@ -396,6 +408,7 @@ void remarks_add_cell(struct remarks *remarks, size_t index, const struct view_c
     find_amendments(cell, &list);
     find_failures(cell, &list);
     find_unfinished(cell, &list);
+    find_same_plan(cell, &list);
     find_imported(cell, &list);
     if (list.failed || !keep(remarks, &list)) {
         finding_list_finish(&list);

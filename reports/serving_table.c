@@ -28,12 +28,13 @@ static bool is_saturated(const struct view_cell *cell)
 /* "end to end 10 ms, for 90 % of the requests" */
 static void append_limits(struct text *out, const struct view_cell *cell)
 {
-    static const char *const keys[] = {"ttft", "tpot", "e2e"};
-    static const char *const words[] = {"first output", "per output", "end to end"};
+    static const char *const keys[] = {"ttft", "tpot", "gap", "e2e"};
+    static const char *const words[] = {"first output", "per output", "longest gap between outputs",
+                                        "end to end"};
     const json_t *slo = member_in(cell->root, "workload", "slo");
     const char *between = "";
 
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
         const char *value = member_string(slo, keys[i]);
         char human[TEXT_HUMAN_SIZE];
         int64_t ns;

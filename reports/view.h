@@ -102,9 +102,12 @@ struct view_cell {
     STORED_FIELDS(STORED_CELL)
     STORED_FIELDS(STORED_IDENTITY)
     STORED_FIELDS(STORED_COST)
-    char result[80];      /* "9f2c41aa/3" */
-    size_t campaign;      /* index in the view */
-    enum view_run run;    /* of its campaign, as it is while the view is loaded */
+    char result[80];   /* "9f2c41aa/3" */
+    size_t campaign;   /* index in the view */
+    enum view_run run; /* of its campaign, as it is while the view is loaded */
+    /* Campaigns of its log with the cells of its own, which is one: here, and by a bundle's head.
+     */
+    int64_t same_plan_here, same_plan_told;
     const char *database; /* store_path_word: the store's; NULL: no command can name it */
     char variant[160];    /* ", vendor", ", openvino 2026.4.1", ", arm a (ASSAY_NULL=...)":
                              distinguishes it; "": none */

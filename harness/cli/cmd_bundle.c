@@ -13,6 +13,7 @@
 #include "harness/core/shell.h"
 #include "harness/runner/tool.h"
 #include "results/evidence/bundle.h"
+#include "results/evidence/ledger.h"
 
 enum { KEY_WITHHOLD = 0x100, KEY_UNSIGNED, KEY_SINCE, KEY_CONFIDENTIAL };
 
@@ -29,9 +30,31 @@ static bool show_progress(void *context, uint64_t done, uint64_t total)
     return true;
 }
 
-static int tell(const struct command_line *line, const char *path,
-                const struct bundle_summary *summary, bool is_signed)
+/* Campaigns of whose plan the log has more than the bundle can have. */
+static void tell_same_plans(const struct bundle_options *options, const json_t *same_plans,
+                            struct text *out)
 {
+    for (size_t i = 0; i < options->campaign_count; i++) {
+        char key[24];
+        json_int_t here;
+
+        snprintf(key, sizeof(key), "%lld", (long long)options->campaigns[i]);
+        here = member_integer(json_object_get(same_plans, key), "here");
+        if (here > (json_int_t)options->campaign_count)
+            text_append_format(out,
+                               "\nOf this plan the log has %lld campaigns, and the bundle says so: "
+                               "whoever gets it\nasks whether this is the best of them.\n",
+                               (long long)here);
+        if (here > (json_int_t)options->campaign_count)
+            return;
+    }
+}
+
+static int tell(const struct command_line *line, const char *path,
+                const struct bundle_summary *summary, const struct bundle_options *options,
+                const json_t *same_plans)
+{
+    const bool is_signed = options->key != NULL;
     char root[DIGEST_HEX_SIZE], sha256[DIGEST_HEX_SIZE];
     struct text out = TEXT_INIT;
 
@@ -52,6 +75,7 @@ static int tell(const struct command_line *line, const char *path,
                        (long long)summary->size, root);
     shell_append(&out, path);
     text_append_char(&out, '\n');
+    tell_same_plans(options, same_plans, &out);
     if (summary->confidential)
         text_append(&out,
                     "\nCosts and decisions that rest on prices marked confidential are left out: "
@@ -65,15 +89,18 @@ static int write_to(const struct command_line *line, struct store *store, const 
     struct bundle_summary summary;
     struct error err = ERROR_INIT;
     struct file_draft draft;
-    enum status status = file_draft_begin(&draft, path, &err);
+    json_auto_t *same_plans = NULL;
+    enum status status = ledger_same_plans(store, &same_plans, &err);
 
+    if (status == STATUS_OK)
+        status = file_draft_begin(&draft, path, &err);
     if (status != STATUS_OK)
         return command_fail(&err);
     status = bundle_write(store, options, draft.stream, &summary, &err);
     status = file_draft_end(&draft, status, &err);
     if (options->context && *(bool *)options->context)
         fprintf(stderr, "\r%20s\r", "");
-    return status == STATUS_OK ? tell(line, path, &summary, options->key != NULL)
+    return status == STATUS_OK ? tell(line, path, &summary, options, same_plans)
                                : command_fail(&err);
 }
 

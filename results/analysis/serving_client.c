@@ -23,6 +23,9 @@ static const struct {
     {"without_usage", FINDING_TOKENS_BY_EVENTS},
     {"usage_below_events", FINDING_USAGE_BELOW_EVENTS},
     {"usage_above_events", FINDING_USAGE_ABOVE_EVENTS},
+    {"usage_above_asked", FINDING_USAGE_ABOVE_ASKED},
+    {"tokens_above_bytes", FINDING_TOKENS_ABOVE_BYTES},
+    {"blank_first", FINDING_BLANK_FIRST},
     {"without_end", FINDING_ANSWERS_WITHOUT_END},
 };
 

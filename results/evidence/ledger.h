@@ -75,6 +75,13 @@ enum status ledger_count_campaigns(struct store *store, int64_t size, int64_t *r
 enum status ledger_count_same(struct store *store, int64_t campaign, int64_t size, int64_t *ret,
                               struct error *err);
 
+/*
+ * Of each campaign here, by its row as text: {"here", "told"}, how many campaigns with the same
+ * cells its log has, it among them: of those here, and by what the head of a bundle says of all (0:
+ * it came in none). New.
+ */
+enum status ledger_same_plans(struct store *store, json_t **ret, struct error *err);
+
 /* ---- ledger.c ---- */
 
 /* A checkpoint by row id; 0: the newest. NOT_FOUND says how to make one. */

@@ -122,3 +122,25 @@ enum status ledger_count_same(struct store *store, int64_t campaign, int64_t siz
     statement_i64(&statement, size);
     return statement_single(&statement, ret, err);
 }
+
+enum status ledger_same_plans(struct store *store, json_t **ret, struct error *err)
+{
+    json_auto_t *all = json_object();
+    struct statement statement;
+    enum status status = STATUS_OK;
+
+    TRY(statement_begin(store,
+                        SAME_PLAN_WITH "SELECT g.id, " SAME_PLAN_HERE("g.id") ", " SAME_PLAN_TOLD(
+                            "r.digest") " FROM campaign g JOIN record r ON r.id = g.record",
+                        &statement, err));
+    while (statement_next(&statement, &status, err))
+        json_object_set_new(all, (const char *)sqlite3_column_text(statement.handle, 0),
+                            json_pack("{s:I, s:I}", "here",
+                                      (json_int_t)sqlite3_column_int64(statement.handle, 1), "told",
+                                      (json_int_t)sqlite3_column_int64(statement.handle, 2)));
+    TRY(status);
+    if (!all)
+        return error_no_memory(err);
+    *ret = json_incref(all);
+    return STATUS_OK;
+}

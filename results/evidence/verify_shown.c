@@ -60,30 +60,22 @@ static void tell_campaigns(struct verify *verify, json_t *list)
 {
     sqlite3_stmt *row = verify_prepare(
         verify, verify->db,
-        "WITH cells (id, log, cells) AS MATERIALIZED (SELECT g.id, r.log,"
-        " assay_sha256(" CAMPAIGN_CELLS(
-            "g") ") FROM campaign g JOIN record r ON r.id = g.record), same (log, cells, count) AS"
-                 " MATERIALIZED (SELECT log, cells, count(*) FROM cells WHERE cells IS NOT NULL"
-                 " GROUP BY log, cells), told (digest, count) AS MATERIALIZED (SELECT j.key,"
-                 " max(j.value) FROM checkpoint c JOIN record r ON r.id = c.record,"
-                 " json_each(r.body, '$.same_cells_in_log') j WHERE c.kind = 'bundle' GROUP BY"
-                 " j.key)"
-                 " SELECT g.id, g.uid,"
-                 " (SELECT count(*) FROM planned_trial p WHERE p.campaign = g.id),"
-                 " (SELECT count(*) FROM trial t WHERE t.campaign = g.id AND t.attempt > 1),"
-                 " (SELECT count(*) FROM trial t JOIN trial_end e ON e.trial = t.id WHERE"
-                 " t.campaign = g.id AND e.status <> 'ok'),"
-                 " (SELECT count(*) FROM trial t WHERE t.campaign = g.id AND NOT EXISTS (SELECT 1"
-                 " FROM trial_end e WHERE e.trial = t.id)),"
-                 " (SELECT count(*) FROM campaign_event v WHERE v.campaign = g.id AND v.event ="
-                 " 'resumed'), " CAMPAIGN_ARCHIVED("g.id") ", " CAMPAIGN_STATE(
-                     "g.id") ","
-                             " coalesce((SELECT s.count FROM cells x JOIN same s ON s.log = x.log"
-                             " AND s.cells = x.cells WHERE x.id = g.id), 1),"
-                             " coalesce((SELECT t.count FROM told t WHERE t.digest ="
-                             " lower(hex(r.digest))), 0), l.name"
-                             " FROM campaign g JOIN record r ON r.id = g.record JOIN log l ON l.id"
-                             " = r.log ORDER BY g.id",
+        SAME_PLAN_WITH
+        "SELECT g.id, g.uid,"
+        " (SELECT count(*) FROM planned_trial p WHERE p.campaign = g.id),"
+        " (SELECT count(*) FROM trial t WHERE t.campaign = g.id AND t.attempt > 1),"
+        " (SELECT count(*) FROM trial t JOIN trial_end e ON e.trial = t.id WHERE"
+        " t.campaign = g.id AND e.status <> 'ok'),"
+        " (SELECT count(*) FROM trial t WHERE t.campaign = g.id AND NOT EXISTS (SELECT 1"
+        " FROM trial_end e WHERE e.trial = t.id)),"
+        " (SELECT count(*) FROM campaign_event v WHERE v.campaign = g.id AND v.event ="
+        " 'resumed'), " CAMPAIGN_ARCHIVED("g.id") ", " CAMPAIGN_STATE(
+            "g.id") ","
+                    " " SAME_PLAN_HERE("g.id") ", " SAME_PLAN_TOLD(
+                        "r.digest") ", l.name"
+                                    " FROM campaign g JOIN record r ON r.id = g.record JOIN log l "
+                                    "ON l.id"
+                                    " = r.log ORDER BY g.id",
         VERIFY_COMPLETE, "campaign");
 
     while (row && verify_step(verify, row, VERIFY_COMPLETE, "campaign"))

@@ -49,6 +49,26 @@ const char *store_option(const struct store *store);
     "(SELECT hex(" g ".protocol) || json_extract(n.body, '$.cells') FROM content n WHERE"          \
     " n.digest = " g ".plan AND json_valid(n.body))"
 
+/*
+ * SQL: how many campaigns of its log have the cells of a campaign, it among them: of those here,
+ * and by what the heads of bundles say of all. SAME_PLAN_WITH begins the statement; `id` and
+ * `digest` are of the campaign and of its record.
+ */
+#define SAME_PLAN_WITH                                                                             \
+    "WITH cells (id, log, cells) AS MATERIALIZED (SELECT g.id, r.log,"                             \
+    " assay_sha256(" CAMPAIGN_CELLS(                                                               \
+        "g") ") FROM campaign g JOIN record r ON r.id = g.record),"                                \
+             " same (log, cells, count) AS MATERIALIZED (SELECT log, cells, count(*) FROM cells"   \
+             " WHERE cells IS NOT NULL GROUP BY log, cells),"                                      \
+             " told (digest, count) AS MATERIALIZED (SELECT j.key, max(j.value) FROM checkpoint c" \
+             " JOIN record r ON r.id = c.record, json_each(r.body, '$.same_cells_in_log') j"       \
+             " WHERE c.kind = 'bundle' GROUP BY j.key) "
+#define SAME_PLAN_HERE(id)                                                                         \
+    "coalesce((SELECT s.count FROM cells x JOIN same s ON s.log = x.log AND s.cells = x.cells"     \
+    " WHERE x.id = " id "), 1)"
+#define SAME_PLAN_TOLD(digest)                                                                     \
+    "coalesce((SELECT t.count FROM told t WHERE t.digest = lower(hex(" digest "))), 0)"
+
 #define STORE_STATEMENTS_MAX 192
 
 /* Bytes; a value or row beyond this in a database is hostile, not evidence. */

@@ -28,6 +28,9 @@ class Shown(CliTest):
     def uids(self):
         return [uid for (uid,) in self.query("SELECT uid FROM campaign ORDER BY id")]
 
+    def said(self, *words):
+        return " ".join(self.assay(*words).out.split())
+
     def test_nothing_to_say(self):
         self.assertEqual(self.run_synthetic().status, 0)
         shown, notes = self.verify()
@@ -51,14 +54,29 @@ class Shown(CliTest):
         self.assertIn("10 campaigns ran the same plan, so a result of one may be the best of them: "
                       + ", ".join(uids[:8]) + " and others", notes)
         self.assertNotIn(uids[10], notes)
+        said = "One of 10 campaigns of the same plan"
+        self.assertIn(f"{said}, which are all here: it may be the best of them",
+                      self.said("show", f"{uids[3]}/1", "--db", self.db))
+        self.assertNotIn("campaigns of the same plan", self.said("show", f"{uids[10]}/1", "--db", self.db))
         # Handed over, the best of ten is said to be that.
-        self.assertEqual(self.assay("bundle", uids[3], "-o", "offer.assay", "--db", self.db).status, 0)
+        call = self.assay("bundle", uids[3], "-o", "offer.assay", "--db", self.db)
+        self.assertEqual(call.status, 0, call.err)
+        self.assertIn("Of this plan the log has 10 campaigns", call.out)
         shown, notes = self.verify("offer.assay")
         self.assertEqual([(c["same_cells"], c["same_cells_here"]) for c in shown["campaigns"]], [(10, 1)])
         self.assertEqual([(log["campaigns"], log["campaigns_here"]) for log in shown["logs"]], [(11, 1)])
         self.assertIn(f"campaign {uids[3]}: its log has 10 campaigns of the same plan, and 1 of them is here: "
                       "this may be the best of them", notes)
         self.assertIn("1 of its 11 campaigns are here", notes)
+        said += " in its log, of which 1 here: it may be the best of them"
+        self.assertIn(said, self.said("show", "offer.assay"))
+        self.assertIn(said, self.said("report", "offer.assay"))
+        for form in ("html", "dossier"):
+            page = os.path.join(self.folder, f"{form}.html")
+            call = self.assay("report", "offer.assay", f"--{form}={page}")
+            self.assertEqual(call.status, 0, call.err)
+            with open(page, encoding="utf-8") as file:
+                self.assertIn(said, file.read())
 
     def test_archived(self):
         self.assertEqual(self.run_synthetic().status, 0)
