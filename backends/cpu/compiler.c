@@ -20,6 +20,8 @@
 #define GRACE_NS (SECOND / 5)
 #define LOG_MAX ((size_t)1 << 20)
 #define WORDS_MAX 8
+#define ENVIRONMENT_MAX 7                   /* with the end */
+#define SPECS_FILE "-print-file-name=specs" /* which gcc reads in place of its own, where it is */
 #define TEXT_MAX ((size_t)64 << 20)
 
 /*
@@ -86,23 +88,42 @@ static int64_t compile_timeout_ns(void)
     return timeout_ns;
 }
 
+/* Variables that it is given; the rest of the array is NULL. */
+static void take_environment(char *ret[ENVIRONMENT_MAX])
+{
+    static const char *const kept[] = {"PATH", "HOME", "LD_LIBRARY_PATH", "TMPDIR", "TMP", "TEMP"};
+    size_t count = 0;
+
+    _Static_assert(sizeof(kept) / sizeof(kept[0]) < ENVIRONMENT_MAX, "and the end");
+    for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+        for (char **at = environ; *at; at++)
+            if (strncmp(*at, kept[i], strlen(kept[i])) == 0 && (*at)[strlen(kept[i])] == '=')
+                ret[count++] = *at;
+    ret[count] = NULL;
+}
+
 /* One question to a compiler; its first line, printable, heap. */
 static enum status ask(const char *command, const char *question, char **ret, struct error *err)
 {
-    char *argv[] = {(char *)command, (char *)question, NULL};
+    char *argv[] = {(char *)command, (char *)question, NULL}, *environment[ENVIRONMENT_MAX];
+    const struct process_call call = {.argv = argv,
+                                      .envp = environment,
+                                      .settings = process_plain,
+                                      .error_fd = -1,
+                                      .wake_fd = -1,
+                                      .timeout_ns = ANSWER_TIMEOUT_NS,
+                                      .max_output = 4096};
     struct process_exit exit = {0};
-    char *output = NULL;
+    AUTO_FREE char *output = NULL;
     struct text line;
 
-    TRY(process_capture(argv, ANSWER_TIMEOUT_NS, 4096, &output, &exit, err));
-    if (!exit.exited || exit.code != 0) {
-        free(output);
+    take_environment(environment);
+    TRY(process_call(&call, &output, NULL, &exit, err));
+    if (!exit.exited || exit.code != 0)
         return error_set(err, STATUS_UNAVAILABLE, "%s %s ended with exit status %d", command,
                          question, exit.code);
-    }
     text_init(&line);
     text_append_printable(&line, output, strcspn(output, "\n"));
-    free(output);
     if (line.length == 0) {
         text_finish(&line);
         return error_set(err, STATUS_UNAVAILABLE, "%s %s gives no answer", command, question);
@@ -125,20 +146,48 @@ static void append_file(struct text *text, const char *path)
         text_append_format(text, "; %s unreadable", path);
 }
 
+/* The file that the compiler names; NULL: none, or it answers with a bare name. Heap. */
+static char *file_of(const struct cpu_compiler *compiler, const char *question)
+{
+    char *answer = NULL;
+
+    if (ask(compiler->command, question, &answer, NULL) == STATUS_OK && answer[0] == '/')
+        return answer;
+    free(answer);
+    return NULL;
+}
+
+static void append_answer(struct text *text, const struct cpu_compiler *compiler,
+                          const char *question)
+{
+    AUTO_FREE char *file = file_of(compiler, question);
+
+    if (file != NULL)
+        append_file(text, file);
+}
+
+/* A driver runs the compiler proper; clang is both and answers with a bare name. */
 static char *make_identity(const struct cpu_compiler *compiler)
 {
-    char *proper = NULL;
     struct text text;
 
     text_init(&text);
     text_append(&text, compiler->version);
     if (compiler->path != NULL)
         append_file(&text, compiler->path);
-    /* A driver runs the compiler proper; clang is both and answers with a bare name. */
-    if (ask(compiler->command, "-print-prog-name=cc1", &proper, NULL) == STATUS_OK &&
-        proper[0] == '/')
-        append_file(&text, proper);
-    free(proper);
+    append_answer(&text, compiler, "-print-prog-name=cc1");
+    append_answer(&text, compiler, SPECS_FILE);
+    return text_steal(&text);
+}
+
+static char *make_tools(const struct cpu_compiler *compiler)
+{
+    struct text text;
+
+    text_init(&text);
+    append_answer(&text, compiler, "-print-prog-name=as");
+    append_answer(&text, compiler, "-print-prog-name=collect2");
+    append_answer(&text, compiler, "-print-prog-name=ld");
     return text_steal(&text);
 }
 
@@ -169,9 +218,10 @@ enum status cpu_compiler_find(struct cpu_compiler *ret, struct error *err)
         if (file_find_program(ret->command, file))
             ret->path = strdup(file);
         ret->identity = make_identity(ret);
+        ret->tools = make_tools(ret);
     }
     ret->tried = text_steal(&tried);
-    if (ret->tried == NULL || (status == STATUS_OK && ret->identity == NULL))
+    if (ret->tried == NULL || (status == STATUS_OK && (ret->identity == NULL || !ret->tools)))
         return error_no_memory(err);
     if (status != STATUS_OK)
         return error_set(err, status,
@@ -188,8 +238,11 @@ enum status cpu_compiler_find(struct cpu_compiler *ret, struct error *err)
 void cpu_compiler_files(const struct cpu_compiler *compiler, struct backend_file_list *ret)
 {
     static const char *const parts[] = {"cc1", "as", "collect2", "ld"};
+    AUTO_FREE char *specs = file_of(compiler, SPECS_FILE);
     bool several = false;
 
+    if (specs != NULL)
+        backend_file_list_add(ret, "compiler", specs, NULL);
     if (compiler->path != NULL)
         backend_file_list_add(ret, "compiler", compiler->path, compiler->version);
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
@@ -258,10 +311,14 @@ static enum status run(const struct cpu_compiler *compiler, const char *const *w
                        const char *folder, char **ret_log, struct error *err)
 {
     const char *argv[1 + OPTION_COUNT + WORDS_MAX + 1] = {compiler->command};
+    char *environment[ENVIRONMENT_MAX];
     AUTO_FREE char *log_path = text_format("%s/log", folder);
     struct process_fd fds[2] = {{.child_fd = STDOUT_FILENO}, {.child_fd = STDERR_FILENO}};
-    const struct process_options process_options = {
-        .argv = (char *const *)argv, .settings = process_plain, .fds = fds, .fd_count = 2};
+    const struct process_options process_options = {.argv = (char *const *)argv,
+                                                    .envp = environment,
+                                                    .settings = process_plain,
+                                                    .fds = fds,
+                                                    .fd_count = 2};
     const int64_t timeout_ns = compile_timeout_ns();
     struct process process = {0};
     struct process_exit exit = {0};
@@ -274,6 +331,7 @@ static enum status run(const struct cpu_compiler *compiler, const char *const *w
     fd = open(log_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0)
         return error_set_errno(err, errno, "%s", log_path);
+    take_environment(environment);
     fds[0].parent_fd = fds[1].parent_fd = fd;
     for (size_t i = 0; i < OPTION_COUNT; i++)
         argv[1 + i] = option_at(i, is_clang(compiler));

@@ -1,4 +1,10 @@
-/* compiler - the machine's C compiler, found once and run in a child process under a timeout. */
+/*
+ * compiler - the machine's C compiler, found once and run in a child process under a timeout.
+ *
+ * It is given no variable but PATH, HOME, LD_LIBRARY_PATH and where temporary files go: others
+ * change what it makes of a text (CPATH, COMPILER_PATH, GCC_EXEC_PREFIX, CCC_OVERRIDE_OPTIONS,
+ * LD_RUN_PATH ...), and no list of those is ever complete.
+ */
 #ifndef ASSAY_BACKENDS_CPU_COMPILER_H
 #define ASSAY_BACKENDS_CPU_COMPILER_H
 
@@ -13,7 +19,9 @@ struct cpu_compiler {
     char *command;  /* as found: "cc", or what ASSAY_CC says */
     char *path;     /* its file; NULL where it cannot be determined */
     char *version;  /* first line of --version, printable */
-    char *identity; /* version, files and build-ids of driver and compiler proper: provenance */
+    char *identity; /* version, files and build-ids of driver and compiler proper, and of a file of
+                       specs, where it reads one: provenance */
+    char *tools;    /* the same of assembler and linker */
     char *tried;    /* when none was found: what was tried and why it failed */
 };
 
@@ -24,7 +32,7 @@ struct cpu_compiler {
  */
 enum status cpu_compiler_find(struct cpu_compiler *ret, struct error *err);
 
-/* Driver, compiler proper, assembler and linker. */
+/* Driver, compiler proper, assembler, linker, and the file of specs that the driver reads. */
 void cpu_compiler_files(const struct cpu_compiler *compiler, struct backend_file_list *ret);
 
 /*

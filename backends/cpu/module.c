@@ -51,6 +51,7 @@ static struct digest key_of(const struct cpu_state *state, const struct text *jo
     digest_update(&digest, joined->data, joined->length + 1);
     digest_update(&digest, options, strlen(options) + 1);
     digest_update(&digest, state->compiler.identity, strlen(state->compiler.identity) + 1);
+    digest_update(&digest, state->compiler.tools, strlen(state->compiler.tools) + 1);
     digest_update(&digest, &state->target, sizeof(state->target));
     return digest_final(&digest);
 }

@@ -245,8 +245,11 @@ static enum status start(const struct process_call *call, struct process *ret, i
                          struct error *err)
 {
     struct process_fd fds[3] = {{.child_fd = STDOUT_FILENO}};
-    struct process_options options = {
-        .argv = call->argv, .settings = call->settings, .fds = fds, .fd_count = 1};
+    struct process_options options = {.argv = call->argv,
+                                      .envp = call->envp,
+                                      .settings = call->settings,
+                                      .fds = fds,
+                                      .fd_count = 1};
     int pipe_fds[2], input = -1;
     enum status status;
 

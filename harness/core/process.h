@@ -83,8 +83,9 @@ extern const char *const process_plain[];
 struct process_call {
     const char *name; /* in messages; NULL: argv[0] */
     char *const *argv;
-    const char *const *settings; /* as in process_options */
-    const void *input;           /* its standard input, read when it likes or never; NULL: empty */
+    char *const *envp; /* as in process_options, as is the next */
+    const char *const *settings;
+    const void *input; /* its standard input, read when it likes or never; NULL: empty */
     size_t length;
     int error_fd; /* its standard error; -1: /dev/null */
     int wake_fd;  /* readable: stop it; -1: none */

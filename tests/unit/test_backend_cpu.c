@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "backends/cpu/compiler.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/file.h"
 #include "harness/core/text.h"
 #include "tests/support/unit.h"
@@ -126,6 +128,60 @@ TEST(clang)
         fail_msg("%s", err.message);
     assert_int_equal(got, 7);
     device_close(device);
+    unsetenv("ASSAY_CC");
+}
+
+/* What other variables say of how to compile does not reach it. */
+TEST(environment)
+{
+    AUTO_FREE char *tool = text_format("%s/as", cpu_fixture_folder);
+    AUTO_FREE char *prefix = text_format("%s/", cpu_fixture_folder);
+    static const char refuse[] = "#!/bin/sh\nexit 1\n";
+    const char *const names[] = {"COMPILER_PATH", "GCC_EXEC_PREFIX"};
+    struct error err = ERROR_INIT;
+
+    assert_non_null(tool);
+    assert_non_null(prefix);
+    assert_int_equal(file_write_atomic(tool, refuse, strlen(refuse), 0700, NULL), STATUS_OK);
+    for (size_t i = 0; i < 2; i++) {
+        struct device *device;
+        uint32_t got = 0;
+
+        cpu_fixture_set_cache(names[i]);
+        setenv(names[i], prefix, 1);
+        device = cpu_fixture_open();
+        if (load_and_run(device, 7, &got, &err) != STATUS_OK)
+            fail_msg("%s: %s", names[i], err.message);
+        assert_int_equal(got, 7);
+        device_close(device);
+        unsetenv(names[i]);
+    }
+}
+
+/* A file of specs, which gcc reads in place of its own, is a part of the compiler. */
+TEST(specs)
+{
+    static const char script[] = "#!/bin/sh\ncase $1 in --version) echo fake 1.0;; "
+                                 "-print-file-name=specs) echo /etc/passwd;; *) exit 1;; esac\n";
+    struct cpu_compiler found;
+    struct backend_file_list files = {0};
+    bool listed = false;
+
+    assert_int_equal(file_write_atomic(compiler, script, strlen(script), 0700, NULL), STATUS_OK);
+    setenv("ASSAY_CC", compiler, 1);
+    assert_int_equal(cpu_compiler_find(&found, NULL), STATUS_OK);
+    assert_non_null(strstr(found.identity, "; /etc/passwd sha256 "));
+    cpu_compiler_files(&found, &files);
+    for (size_t i = 0; i < files.count; i++)
+        listed = listed || !strcmp(files.items[i].path, "/etc/passwd");
+    assert_true(listed);
+    backend_file_list_finish(&files);
+    free(found.command);
+    free(found.path);
+    free(found.version);
+    free(found.identity);
+    free(found.tools);
+    free(found.tried);
     unsetenv("ASSAY_CC");
 }
 
