@@ -294,6 +294,18 @@ enum finding_severity {
       "{requests:n} answers have more tokens by their usage than events with output "              \
       "({share:%}): several tokens in an event, or tokens without text",                           \
       "")                                                                                          \
+    X(USAGE_ABOVE_ASKED, "usage_above_asked", WARNING, NUMBERS("requests", "share"),               \
+      "{requests:n} answers have more tokens by their usage than were asked for ({share:%}): none " \
+      "above that were counted but those that came as events",                                     \
+      "ask those who make the server why it does not keep to max_tokens")                          \
+    X(TOKENS_ABOVE_BYTES, "tokens_above_bytes", WARNING, NUMBERS("requests", "share"),             \
+      "{requests:n} answers have more tokens by their usage than bytes of text ({share:%}): a "    \
+      "token has one or more",                                                                     \
+      "declare `usage: false` and compare, before a rate of tokens is believed")                   \
+    X(BLANK_FIRST, "blank_first_output", WARNING, NUMBERS("requests", "share"),                    \
+      "{requests:n} answers begin with output that has nothing to see in it ({share:%}): the time " \
+      "to first output is that of a blank",                                                        \
+      "look at the answers, and limit `gap`, which has what follows a blank")                      \
     X(ANSWERS_WITHOUT_END, "answers_without_end", INFO, NUMBERS("requests", "share"),              \
       "{requests:n} answers ended without [DONE] ({share:%})",                                     \
       "")                                                                                          \
@@ -331,6 +343,17 @@ enum finding_severity {
       "Libraries chosen by hand (--lib, ASSAY_LIB_...): {subject}; the stack has their paths "     \
       "and digests.",                                                                              \
       "")                                                                                          \
+    X(FILE_ALTERED, "file_altered", CRITICAL, NUMBERS(NULL),                                        \
+      "{subject} is {detail}: it has another content",                                             \
+      "find out who replaced it, or reinstall the package, and measure again")                     \
+    X(PLAN_REPEATED, "plan_repeated", INFO, NUMBERS("campaigns"),                                   \
+      "One of {campaigns:n} campaigns of the same plan, which are all here: it may be the best of "  \
+      "them.",                                                                                     \
+      "")                                                                                          \
+    X(PLAN_HIDDEN, "plan_hidden", WARNING, NUMBERS("campaigns", "here"),                            \
+      "One of {campaigns:n} campaigns of the same plan in its log, of which {here:n} here: it may "  \
+      "be the best of them.",                                                                      \
+      "ask for a bundle of all of them")                                                           \
     X(SIMULATED, "device_simulated", WARNING, NUMBERS(NULL),                                       \
       "The device is simulated: a test of the tool, not a measurement of hardware.",               \
       "")                                                                                          \
@@ -343,17 +366,6 @@ enum finding_severity {
     X(UNSUPPORTED, "unsupported", WARNING, NUMBERS(NULL),                                          \
       "unsupported{subject}",                                                                      \
       "")                                                                                          \
-    X(FILE_ALTERED, "file_altered", CRITICAL, NUMBERS(NULL),                                        \
-      "{subject} is {detail}: it has another content",                                             \
-      "find out who replaced it, or reinstall the package, and measure again")                     \
-    X(PLAN_REPEATED, "plan_repeated", INFO, NUMBERS("campaigns"),                                   \
-      "One of {campaigns:n} campaigns of the same plan, which are all here: it may be the best of "  \
-      "them.",                                                                                     \
-      "")                                                                                          \
-    X(PLAN_HIDDEN, "plan_hidden", WARNING, NUMBERS("campaigns", "here"),                            \
-      "One of {campaigns:n} campaigns of the same plan in its log, of which {here:n} here: it may "  \
-      "be the best of them.",                                                                      \
-      "ask for a bundle of all of them")                                                           \
     X(CAMPAIGN_RUNNING, "campaign_running", WARNING, NUMBERS(NULL),                                \
       "campaign {subject} is running: what is shown of it is as of now, and its trials are "       \
       "analysed when it ends",                                                                     \

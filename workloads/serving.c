@@ -99,6 +99,7 @@ const struct declaration_field serving_batching_fields[] = {
 const struct declaration_field serving_slo_fields[] = {
     FIELD_INT("ttft", DURATION, struct serving_slo, ttft_ns),
     FIELD_INT("tpot", DURATION, struct serving_slo, tpot_ns),
+    FIELD_INT("gap", DURATION, struct serving_slo, gap_ns),
     FIELD_INT("e2e", DURATION, struct serving_slo, e2e_ns),
     FIELD_FLOAT("attain", FIELD_OPTIONAL, struct serving_slo, attain),
     FIELD_FLOAT("failures", FIELD_OPTIONAL, struct serving_slo, failures),
@@ -281,17 +282,20 @@ static enum status check_batching(const struct declaration *declaration,
 static enum status check_slo(const struct declaration *declaration, struct serving_slo *slo,
                              bool steps, struct error *err)
 {
-    if (slo->ttft_ns == 0 && slo->tpot_ns == 0 && slo->e2e_ns == 0)
+    const bool has_tokens = steps && (declaration_has(declaration, "load.lengths") ||
+                                      declaration_has(declaration, TRACED_OUTPUT));
+
+    if (!(slo->ttft_ns || slo->tpot_ns || slo->gap_ns || slo->e2e_ns))
         return declaration_error(declaration, "slo", err,
-                                 "no limit is written; write one or more of `ttft`, `tpot` and "
-                                 "`e2e`, such as `e2e: 100ms`");
-    if (slo->ttft_ns < 0 || slo->tpot_ns < 0 || slo->e2e_ns < 0)
+                                 "no limit is written; write one or more of `ttft`, `tpot`, `gap` "
+                                 "and `e2e`, such as `e2e: 100ms`");
+    if (slo->ttft_ns < 0 || slo->tpot_ns < 0 || slo->gap_ns < 0 || slo->e2e_ns < 0)
         return declaration_error(declaration, "slo", err,
                                  "a limit is negative; write a duration such as 100ms");
-    if (slo->tpot_ns > 0 && !(steps && (declaration_has(declaration, "load.lengths") ||
-                                        declaration_has(declaration, TRACED_OUTPUT))))
-        return declaration_error(declaration, "slo.tpot", err,
-                                 "requests make no tokens one after the other here; remove `tpot`");
+    if ((slo->tpot_ns > 0 || slo->gap_ns > 0) && !has_tokens)
+        return declaration_error(declaration, slo->tpot_ns > 0 ? "slo.tpot" : "slo.gap", err,
+                                 "requests make no tokens one after the other here; remove `%s`",
+                                 slo->tpot_ns > 0 ? "tpot" : "gap");
     if (!declaration_has(declaration, "slo.attain"))
         slo->attain = ATTAIN_DEFAULT;
     if (!declaration_has(declaration, "slo.failures"))

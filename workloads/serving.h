@@ -100,7 +100,7 @@ struct serving_batching {
 
 /* Limits in ns from the scheduled time; 0: none. */
 struct serving_slo {
-    int64_t ttft_ns, tpot_ns, e2e_ns;
+    int64_t ttft_ns, tpot_ns, gap_ns, e2e_ns;
     double attain;   /* share of the scheduled requests that must keep all limits */
     double failures; /* share that may fail */
 };

@@ -72,6 +72,9 @@ struct endpoint_stats {
     uint64_t without_usage;       /* output tokens are events that were counted */
     uint64_t usage_above_events;  /* OK, and the usage has more tokens than events had output */
     uint64_t usage_below_events;  /* fewer */
+    uint64_t usage_above_asked;   /* OK, and the usage has more than were asked for */
+    uint64_t tokens_above_bytes;  /* OK, with a usage of more than one token a byte of text */
+    uint64_t blank_first;         /* OK, and the first event has blanks alone */
     uint64_t output_not_as_asked; /* OK, with another number of output tokens than asked for */
     uint64_t below_demand;        /* FAILED: fewer than asked for, with ignore_eos or min_tokens */
     uint64_t without_end;         /* OK, without [DONE] */

@@ -7,13 +7,59 @@
 
 #include <jansson.h>
 
-/* A member that is text, an array or an object, and not empty. */
-static bool has_output(const json_t *object, const char *key)
+/* ---- output ---- */
+
+/* Characters without anything to see in them: white space, and those of no width (Unicode 15,
+ * White_Space and Default_Ignorable_Code_Point, as far as servers' tokens have them). */
+static const struct blank {
+    const char *lead;          /* bytes of UTF-8 before the last one */
+    unsigned char least, most; /* the last one */
+} blanks[] = {
+    {"", 0x00, 0x20},         {"", 0x7f, 0x7f},         {"\xc2", 0xa0, 0xa0},
+    {"\xc2", 0xad, 0xad},     {"\xe2\x80", 0x80, 0x8f}, {"\xe2\x80", 0xa8, 0xaf},
+    {"\xe2\x81", 0x9f, 0xa4}, {"\xe3\x80", 0x80, 0x80}, {"\xef\xbb", 0xbf, 0xbf},
+};
+
+/* Bytes of the blank that the text begins with; 0: it begins with something else. */
+static size_t blank_at(const char *text, size_t length)
+{
+    for (size_t i = 0; i < sizeof(blanks) / sizeof(*blanks); ++i) {
+        const size_t lead = strlen(blanks[i].lead);
+
+        if (lead < length && !memcmp(text, blanks[i].lead, lead) &&
+            (unsigned char)text[lead] >= blanks[i].least &&
+            (unsigned char)text[lead] <= blanks[i].most)
+            return lead + 1;
+    }
+    return 0;
+}
+
+static bool is_blank(const char *text, size_t length)
+{
+    size_t at = 0, blank = 1;
+
+    while (at < length && blank > 0)
+        at += blank = blank_at(text + at, length - at);
+    return at == length;
+}
+
+/* Adds a member that is text, an array or an object, and not empty. */
+static void take_output(const json_t *object, const char *key, struct event *event)
 {
     const json_t *value = json_object_get(object, key);
+    const size_t length = json_string_length(value);
+    const bool is_text = length > 0;
 
-    return json_string_length(value) > 0 || json_array_size(value) + json_object_size(value) > 0;
+    if (!is_text && json_array_size(value) + json_object_size(value) == 0)
+        return;
+    event->is_blank = (!event->has_content || event->is_blank) && is_text &&
+                      is_blank(json_string_value(value), length);
+    event->bytes = is_text && length < UINT32_MAX - event->bytes ? event->bytes + (uint32_t)length
+                                                                 : UINT32_MAX;
+    event->has_content = true;
 }
+
+/* ---- ends ---- */
 
 /* The names that servers have for an answer that ended by itself, and for one of full length. */
 static const char *const stops[] = {"stop",     "eos",           "eos_token", "stop_sequence",
@@ -51,9 +97,9 @@ static bool read_choice(const json_t *choice, struct event *event)
 
     if (!json_is_object(choice))
         return false;
-    event->has_content |= has_output(choice, "text");
+    take_output(choice, "text", event);
     for (size_t i = 0; i < sizeof(members) / sizeof(*members); ++i)
-        event->has_content |= has_output(delta, members[i]);
+        take_output(delta, members[i], event);
     if (reason && !is_among(reason, nulls))
         snprintf(event->reason, sizeof(event->reason), "%s", reason);
     return true;

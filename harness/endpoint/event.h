@@ -15,6 +15,8 @@
 struct event {
     bool is_end;       /* [DONE] */
     bool has_content;  /* output: text, a delta's content, reasoning, refusal or tool calls */
+    bool is_blank;     /* output, and all of it is text without anything to see in it */
+    uint32_t bytes;    /* of that text; UINT32_MAX where some of the output is none */
     bool has_usage;    /* a usage that tells how many tokens the output has */
     bool is_usage_bad; /* a usage that is none, or counts what no number of tokens is */
     bool is_error;

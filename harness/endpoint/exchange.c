@@ -26,11 +26,15 @@ static bool refuse(struct exchange *exchange, const char *why, const char *bytes
     return false;
 }
 
-static void take_output(struct exchange *exchange)
+static void take_output(struct exchange *exchange, const struct event *event)
 {
     struct request *request = exchange->request;
     int64_t gap = exchange->now_ns - exchange->last_ns;
 
+    if (exchange->outputs == 0)
+        exchange->has_blank_first = event->is_blank;
+    exchange->output_bytes += event->bytes;
+    exchange->has_other_outputs |= event->bytes == UINT32_MAX;
     if (exchange->outputs++ == 0)
         request->first_ns = exchange->now_ns;
     else if (request->worst_gap_ns == REQUEST_NEVER || gap > request->worst_gap_ns)
@@ -80,7 +84,7 @@ static bool on_event(void *context, const char *data, size_t length)
     take_finish(exchange, &event);
     exchange->is_ended = event.is_end;
     if (event.has_content)
-        take_output(exchange);
+        take_output(exchange, &event);
     return true;
 }
 
@@ -221,6 +225,8 @@ void exchange_begin(struct exchange *exchange, struct request *request, uint32_t
     if (exchange->begun_ns < request->scheduled_ns)
         exchange->begun_ns = request->scheduled_ns;
     exchange->outputs = exchange->first_outputs = exchange->sends = 0;
+    exchange->output_bytes = 0;
+    exchange->has_blank_first = exchange->has_other_outputs = false;
     exchange->events = exchange->header_bytes = exchange->body_bytes = 0;
     exchange->is_stream = exchange->is_ended = exchange->has_usage = false;
     exchange->usage_prompt = exchange->usage_output = 0;
@@ -230,12 +236,17 @@ void exchange_begin(struct exchange *exchange, struct request *request, uint32_t
     curl_easy_setopt(exchange->handle, CURLOPT_POSTFIELDSIZE, (long)exchange->body.length);
 }
 
-/* Output tokens that came: an event with output is at least one, whatever the usage says. */
+/*
+ * Output tokens that came: those of the usage, but none above what was asked for, since anything
+ * can be said there; and an event with output is at least one.
+ */
 static uint32_t tokens_of(const struct exchange *exchange)
 {
-    return exchange->has_usage && exchange->usage_output > exchange->outputs
-               ? exchange->usage_output
-               : exchange->outputs;
+    const uint32_t told = !exchange->has_usage                       ? 0
+                          : exchange->usage_output > exchange->asked ? exchange->asked
+                                                                     : exchange->usage_output;
+
+    return told > exchange->outputs ? told : exchange->outputs;
 }
 
 /*
@@ -269,9 +280,13 @@ static void count_success(struct exchange *exchange)
 
     stats->without_end += !exchange->is_ended;
     stats->without_usage += !exchange->has_usage;
+    stats->blank_first += exchange->has_blank_first;
     if (exchange->has_usage) {
         stats->usage_above_events += exchange->usage_output > exchange->outputs;
         stats->usage_below_events += exchange->usage_output < exchange->outputs;
+        stats->usage_above_asked += exchange->usage_output > exchange->asked;
+        stats->tokens_above_bytes +=
+            !exchange->has_other_outputs && tokens_of(exchange) > exchange->output_bytes;
     }
     if (exchange->usage_prompt > 0) {
         stats->prompt_asked += exchange->request->prompt_tokens;
@@ -286,7 +301,7 @@ static void write_tokens(struct exchange *exchange)
     request->output_tokens = tokens_of(exchange);
     request->outputs = exchange->outputs;
     request->first_outputs = exchange->first_outputs;
-    request->is_told = exchange->has_usage && exchange->usage_output >= exchange->outputs;
+    request->is_told = exchange->has_usage && exchange->usage_output == tokens_of(exchange);
     if (exchange->usage_prompt > 0)
         request->prompt_tokens = exchange->usage_prompt;
     if (request->status == REQUEST_OK)

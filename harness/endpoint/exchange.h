@@ -25,6 +25,9 @@ struct exchange {
     int64_t last_ns;  /* last event with output */
     uint32_t outputs; /* events with output, and those of them that came with the first */
     uint32_t first_outputs;
+    uint64_t output_bytes;  /* of their text */
+    bool has_blank_first;   /* the first has nothing to see in it */
+    bool has_other_outputs; /* some are no text */
     uint64_t events, header_bytes, body_bytes;
     uint32_t sends;
     bool is_stream; /* HTTP 200 and an event stream */

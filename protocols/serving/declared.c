@@ -85,6 +85,7 @@ enum status serving_declared_read(const json_t *workload, struct serving_declare
     TRY(read_length(json_object_get(lengths, "output"), &declared.lengths.output, err));
     declared.limits.ns[SERVING_TTFT] = duration_of(slo, "ttft");
     declared.limits.ns[SERVING_TPOT] = duration_of(slo, "tpot");
+    declared.limits.ns[SERVING_GAP] = duration_of(slo, "gap");
     declared.limits.ns[SERVING_E2E] = duration_of(slo, "e2e");
     if (declared.max_batch < 1 && !json_object_get(workload, "endpoint"))
         return unknown("batching.max_batch", err);

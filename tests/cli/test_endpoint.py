@@ -224,7 +224,7 @@ class EndpointTest(unittest.TestCase):
     def test_usage(self):
         """The usage is believed but where it tells fewer tokens than came, or was not asked for."""
         for mode, tokens, below, above, other in (
-                ("wrong_usage", 8, 4, 0, 0), ("zero_usage", 8, 4, 0, 0), ("generous_usage", 13, 0, 4, 4),
+                ("wrong_usage", 8, 4, 0, 0), ("zero_usage", 8, 4, 0, 0), ("generous_usage", 8, 0, 4, 0),
                 ("real_usage", 8, 0, 0, 0)):
             with self.subTest(mode):
                 run = self.measure(mode, "-output=8")
@@ -246,6 +246,20 @@ class EndpointTest(unittest.TestCase):
             with self.subTest(mode):
                 self.assert_all(self.measure(mode), "failed",
                                 "a usage whose counts are not whole numbers; `usage: false` leaves it out")
+
+    def test_usage_that_cannot_be(self):
+        """No usage makes more tokens of an answer than were asked for, or came as events."""
+        for mode, tokens, above_asked, above_bytes, blank in (
+                ("honest", 8, 0, 0, 0), ("generous_usage", 8, 4, 0, 0), ("million_usage", 8, 4, 0, 0),
+                ("long_answer", 12, 4, 0, 0), ("usage_without_text", 8, 0, 4, 0), ("blank_first", 8, 0, 0, 4)):
+            for api in ("", "  api: chat\n"):
+                with self.subTest(mode + api):
+                    run = self.measure(mode, "-output=8", more=api)
+                    self.assert_all(run, "ok")
+                    self.assertEqual(run.number("output_tokens"), [tokens] * 4)
+                    self.assertEqual([run.stats[name] for name in
+                                      ("usage_above_asked", "tokens_above_bytes", "blank_first")],
+                                     [above_asked, above_bytes, blank])
 
     def test_ends(self):
         """What an end says counts, and not that there is one."""

@@ -245,6 +245,21 @@ class Endpoint(CliTest):
         call = self.assay("verify", bundle, "--json").json()
         self.assertEqual((call["wrong"], call["estimates"]), (0, 1), call["findings"])
 
+    def test_a_stall_after_a_blank_misses_the_limit_of_gaps(self):
+        """The time to first output is that of a blank, which is said; a limit on gaps finds what follows."""
+        call = self.measure(mode="blank_first", slo="ttft: 100s, gap: 200ms")
+        metrics, slo, findings = self.figures()
+        self.assertEqual((metrics["attainment"], slo["attainment"]), (0, 0))
+        self.assertEqual(findings["blank_first_output"]["share"], 1)
+        self.assertIn("longest gap between outputs 200 ms", " ".join(call.out.split()))
+        self.assert_verified()
+
+    def test_a_usage_above_what_was_asked_for_makes_no_tokens(self):
+        self.measure(mode="million_usage", slo=NEVER)
+        self.assertLessEqual(max(self.log(1)["output_tokens"]), 8)
+        self.assertEqual(self.figures()[2]["usage_above_asked"]["share"], 1)
+        self.assert_verified()
+
     def test_output_at_once_has_no_time_per_token(self):
         for mode, more in (("in_one_piece", ""), ("in_one_burst", ""), ("in_one_piece", "  usage: false\n")):
             with self.subTest(mode + more):

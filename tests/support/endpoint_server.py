@@ -185,6 +185,29 @@ def generous_usage(answer):
     answer.finish(output=answer.asked + 5)
 
 
+def million_usage(answer):
+    """A usage far above what was asked for, beside the tokens that were."""
+    answer.begin()
+    answer.tokens(answer.asked)
+    answer.finish(output=1000000)
+
+
+def usage_without_text(answer):
+    """One character, and a usage of as many tokens as were asked for."""
+    answer.begin()
+    answer.event(answer.choice("x"))
+    answer.finish()
+
+
+def blank_first(answer):
+    """A character of no width at once, and what was asked for a while later."""
+    answer.begin()
+    answer.event(answer.choice("\u200b"))
+    time.sleep(0.3)
+    answer.tokens(answer.asked, 1)
+    answer.finish()
+
+
 def negative_usage(answer):
     answer.begin()
     answer.tokens(answer.asked)
