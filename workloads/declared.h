@@ -109,9 +109,10 @@ void workload_append_shapes(const struct workload *workload, struct text *out);
 enum status workload_case_cost(const struct workload_case *work, struct workload_cost *ret,
                                struct error *err);
 /*
- * The largest tolerance that a check gives an output in a metric; negative: it follows from
- * measured data, or there is no such check.
+ * The largest tolerance that a check gives an output in a metric; -1: it follows from measured
+ * data; WORKLOAD_NO_CHECK: the kind makes no such check.
  */
+#define WORKLOAD_NO_CHECK (-2.0)
 double workload_case_tolerance(const struct workload_case *work, const char *output,
                                const char *metric);
 

@@ -127,8 +127,8 @@ struct workload_checks {
                               struct check_sink *sink, struct error *err);
     /*
      * The largest tolerance that `verify` and `spot_check` give an output in a metric, from the
-     * case alone, whatever was chosen on a device; negative: it follows from measured data, or
-     * there is no such check.
+     * case alone, whatever was chosen on a device; -1: it follows from measured data;
+     * WORKLOAD_NO_CHECK: they make no such check.
      */
     double (*tolerance)(const struct workload_case *work, const char *output, const char *metric);
     /*

@@ -113,8 +113,9 @@ struct verify_options {
     enum status (*derive)(void *context, const struct verify_subject *subject, json_t **ret,
                           struct error *err);
     /*
-     * The largest tolerance that checks of this output of the cell may have; negative: it does not
-     * follow from the cell. NULL, or a failure: it is unverified, which is noted.
+     * The largest tolerance that checks of this output of the cell may have; -1: it does not
+     * follow from the cell; below: its kind of workload makes no such check. NULL, or a failure: it
+     * is unverified, which is noted.
      */
     enum status (*tolerance)(void *context, const struct verify_subject *subject,
                              const char *output, const char *metric, double *ret,

@@ -330,7 +330,10 @@ static void check_tolerance(struct context *context, sqlite3_stmt *row)
     if (workload && options->tolerance)
         options->tolerance(options->context, &subject, text_at(row, 2), text_at(row, 3), &largest,
                            NULL);
-    if (!(largest >= 0))
+    if (largest < -1)
+        VERIFY_REPORT(context->verify, CHECK_NONE, text_at(row, 0), text_at(row, 2),
+                      text_at(row, 3), text_at(row, 1));
+    else if (!(largest >= 0))
         context->underived_tolerances++;
     else if (!(stored <= largest * (1 + JUDGED_SAME_WITHIN))) {
         number_format_apart(stored, largest, 9, found, most);

@@ -139,7 +139,7 @@
     X(CHECK_SAME_BITS, "check_same_bits", TRIAL, WRONG, "verification",                            \
       "trial %s has the same bits as an earlier one, with the error %s, tolerance %s",             \
       "SELECT id, trial, coalesce(error, error_text), tolerance FROM verification WHERE metric "   \
-      "= 'same_bits' AND (error IS NOT 0 OR tolerance <> 0)")                                      \
+      "= 'same_bits' AND (error IS NOT 0 OR tolerance <> 0 OR output <> 'outputs')")                                      \
     /* campaigns and cells */                                                                      \
     X(FOREIGN_WORKER, "foreign_worker", TRIAL, NOTE, "campaign",                                   \
       "%s of its trials were measured by another worker than assay's own: device, phases, "        \
@@ -231,7 +231,39 @@
       "(SELECT count(*) FROM planned_trial p WHERE p.campaign = g.id AND NOT EXISTS (SELECT 1 "    \
       "FROM trial t JOIN trial_end x ON x.trial = t.id WHERE t.campaign = g.id AND t.sequence = "  \
       "p.sequence)), (SELECT count(*) FROM planned_trial p WHERE p.campaign = g.id) FROM "         \
-      "campaign g WHERE coalesce(" CAMPAIGN_STATE("g.id") ", '') <> 'finished'")
+      "campaign g WHERE coalesce(" CAMPAIGN_STATE("g.id") ", '') <> 'finished'")                       \
+    /* what records say in words that are agreed upon, and what follows from what they refer to */ \
+    X(WORD_UNKNOWN, "word_unknown", COMPLETE, UNVERIFIED, "record",                                \
+      "its %s is \"%s\", a word that this version does not know",                                  \
+      "SELECT r.id, w.column2, r.body ->> w.column2 FROM record r JOIN (VALUES ('event', "         \
+      "'event', ' planned started resumed interrupted finished failed imported archived restored " \
+      "'), ('checkpoint', 'kind', ' plan resume end bundle request '), ('signature', 'role', ' "   \
+      "author witness '), ('declaration', 'kind', ' workload protocol suite trace '), ('doctor', " \
+      "'worst', ' critical warning info none ')) w ON w.column1 = r.type WHERE instr(w.column3, "  \
+      "' ' || (r.body ->> w.column2) || ' ') = 0")                                                 \
+    X(DECLARATION_TOLD, "declaration_told", COMPLETE, WRONG, "declaration",                        \
+      "it is told as %s version %s, and what it declares is %s version %s",                        \
+      "SELECT d.id, d.name, d.version, c.body ->> d.kind, c.body ->> 'version' FROM declaration d "\
+      "JOIN content c ON c.digest = d.digest AND json_valid(c.body) WHERE json_type(c.body, '$.' " \
+      "|| d.kind) = 'text' AND (c.body ->> d.kind <> d.name OR c.body ->> 'version' <> "           \
+      "d.version)")                                                                                \
+    X(DEVICE_REAL, "device_real", COMPLETE, WRONG, "device",                                       \
+      "it is of the null backend, and is not marked as simulated",                                 \
+      "SELECT id FROM device WHERE backend = 'null' AND simulated = 0")                            \
+    X(DOCTOR_WORST, "doctor_worst", COMPLETE, WRONG, "doctor",                                     \
+      "the worst of its findings is said to be %s, and one is %s",                                 \
+      "SELECT d.id, d.worst, f.value ->> 'severity' FROM doctor d JOIN content c ON c.digest = "   \
+      "d.body AND json_valid(c.body), json_each(c.body, '$.findings') f WHERE instr('critical "    \
+      "warning info none', f.value ->> 'severity') < instr('critical warning info none', "         \
+      "d.worst)")                                                                                  \
+    X(BASELINE_OTHER, "baseline_other", COMPLETE, WRONG, "comparison",                             \
+      "the baseline %s is %s, and no estimate of its result says so",                              \
+      "SELECT m.id, m.body ->> 'name', m.body ->> 'value' FROM comparison m WHERE m.kind = "       \
+      "'baseline' AND EXISTS (SELECT 1 FROM estimate e WHERE e.cell = m.a) AND NOT EXISTS (SELECT "\
+      "1 FROM estimate e WHERE e.cell = m.a AND e.body ->> ('$.metrics.' || (m.body ->> 'metric') "\
+      "|| '.value') IS m.body ->> 'value' AND e.body ->> ('$.metrics.' || (m.body ->> 'metric') "  \
+      "|| '.lo') IS m.body ->> 'lo' AND e.body ->> ('$.metrics.' || (m.body ->> 'metric') || "     \
+      "'.hi') IS m.body ->> 'hi')")
 
 /* Those that a step reports, or has run at its place. */
 #define VERIFY_STEP_RULES(X)                                                                       \
@@ -459,6 +491,11 @@
       "END, t.started_utc_ns FROM checkpoint c JOIN trial t ON t.campaign = c.campaign JOIN "      \
       "record b ON b.id = t.record AND b.log = c.log WHERE CASE WHEN b.leaf < c.size THEN "        \
       "t.started_utc_ns > c.utc_ns ELSE t.started_utc_ns < c.utc_ns END")                          \
+    X(HEAD_TIMES_END, "head_times_end", COMPLETE, WRONG, "checkpoint",                             \
+      "it is dated %s ns, and trial %s, whose end is before it in the log, ended at %s ns",        \
+      "SELECT c.id, c.utc_ns, e.trial, e.ended_utc_ns FROM checkpoint c JOIN trial t ON t.campaign "\
+      "= c.campaign JOIN trial_end e ON e.trial = t.id JOIN record b ON b.id = e.record AND b.log "\
+      "= c.log WHERE b.leaf < c.size AND e.ended_utc_ns > c.utc_ns")                               \
     X(PLAN_UNPROVEN, "plan_unproven", COMPLETE, NOTE, "campaign",                                  \
       "that campaign %.8s was planned before its first trial is not proven: there is no "          \
       "checkpoint of its plan",                                                                    \
@@ -515,6 +552,8 @@
       "%s: its plan does not name its %zu cells and their order", NULL)                            \
     X(TOLERANCE_LARGE, "tolerance_large", CELL, WRONG, "verification",                             \
       "the tolerance of %s in %s is %s, by the declared workload at most %s", NULL)                \
+    X(CHECK_NONE, "check_none", CELL, UNVERIFIED, "verification",                                  \
+      "the check of %s by %s in %s is none that its kind of workload makes", NULL)                 \
     X(TOLERANCES_UNDERIVED, "tolerances_underived", CELL, NOTE, "verification",                    \
       "the tolerances of %" PRId64 " outputs are unverified: they do not follow from the "         \
       "declared workload alone", NULL)                                                             \

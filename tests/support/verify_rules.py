@@ -305,6 +305,11 @@ class Trials:
                 if trial["log"] == log and (trial["utc_ns"] > utc_ns if before else trial["utc_ns"] < utc_ns):
                     self.verifier.wrong("complete", "checkpoint", number, "is not dated between the trials around it")
                     break
+        for number, in self.verifier.ask(
+                "SELECT DISTINCT c.id FROM checkpoint c JOIN trial t ON t.campaign = c.campaign JOIN trial_end e ON"
+                " e.trial = t.id JOIN record b ON b.id = e.record AND b.log = c.log WHERE b.leaf < c.size AND"
+                " e.ended_utc_ns > c.utc_ns"):
+            self.verifier.wrong("complete", "checkpoint", number, "is dated before a trial ended that it covers")
 
     def one_device(self):
         """The trials of a result are of one device."""
@@ -439,7 +444,7 @@ class Trials:
                     self.wrong("verification", check["id"], "is of no phase with checks")
                 if check["metric"] == "same_bits":
                     protocol = content.read(cell["protocol"]) if cell else None
-                    if error != 0 or tolerance != 0 or cell_of.get(number) not in compared or \
+                    if error != 0 or tolerance != 0 or check["output"] != "outputs" or cell_of.get(number) not in compared or \
                             (protocol or {}).get("verification") == "each_trial":
                         self.wrong("verification", check["id"], "no earlier trial explains it")
             if ok and any(check["metric"] != "same_bits" and check["phase"] in CHECKED
@@ -545,8 +550,45 @@ class Stacks:
                     yield name, before, after
 
 
+WORDS = {"event": ("event", "planned started resumed interrupted finished failed imported archived restored"),
+         "checkpoint": ("kind", "plan resume end bundle request"), "signature": ("role", "author witness"),
+         "declaration": ("kind", "workload protocol suite trace"), "doctor": ("worst", "critical warning info none")}
+
+
+def told(verifier):
+    """What records say in agreed words, and what follows from what they refer to."""
+    for record in verifier.records:
+        name, words = WORDS.get(record.type, (None, ""))
+        if name and json.loads(record.body).get(name) not in words.split():
+            verifier.wrong("complete", "record", record.id, "its %s is a word that is not known" % name)
+    content = Content(verifier)
+    for row in rows(verifier, "declaration"):
+        body = content.read(row["digest"])
+        if body and isinstance(body.get(row["kind"]), str) and \
+                (body[row["kind"]], body.get("version", row["version"])) != (row["name"], row["version"]):
+            verifier.wrong("complete", "declaration", row["id"], "is told as another than it declares")
+    for row in rows(verifier, "device"):
+        if row["backend"] == "null" and not row["simulated"]:
+            verifier.wrong("complete", "device", row["id"], "is of the null backend, and not simulated")
+    order = WORDS["doctor"][1].split()
+    for row in rows(verifier, "doctor"):
+        found = [order.index(entry["severity"]) for entry in (content.read(row["body"]) or {}).get("findings", ())
+                 if entry.get("severity") in order]
+        if row["worst"] in order and min(found, default=3) < order.index(row["worst"]):
+            verifier.wrong("complete", "doctor", row["id"], "is told as better than its worst finding")
+    estimates = group(rows(verifier, "estimate"), "cell")
+    for row in rows(verifier, "comparison"):
+        if row["kind"] == "baseline" and estimates.get(row["a"]):
+            body = json.loads(row["body"])
+            numbers = [json.loads(entry["body"]).get("metrics", {}).get(body.get("metric"), {})
+                       for entry in estimates[row["a"]]]
+            if not any(all(entry.get(name) == body.get(name) for name in ("value", "lo", "hi")) for entry in numbers):
+                verifier.wrong("complete", "comparison", row["id"], "no estimate has the numbers of this baseline")
+
+
 def check(verifier):
     cells(verifier)
+    told(verifier)
     Trials(verifier).run()
     Stacks(verifier).run()
     verify_schedule.check(verifier, Content(verifier), decode)

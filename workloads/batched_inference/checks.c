@@ -87,18 +87,19 @@ double inference_tolerance(const struct workload_case *work, const char *output,
     const struct inference_parameters *parameters = work->workload->parameters;
     const struct gpt2_tolerance tolerance = gpt2_tolerance_of(
         work->precision, precision_dtype(work->precision), &parameters->task.shape, 1);
+    const bool is_of_logits = !strncmp(output, "logits.", strlen("logits."));
 
     if (!strcmp(output, "logits.live"))
         return 0.0;
     if (!strcmp(output, "norm.statistics"))
         return 1.0;
-    if (work->precision == PRECISION_INT8)
+    if (work->precision == PRECISION_INT8 && (is_of_logits || !strcmp(output, "weights.int8")))
         return !strcmp(metric, "normalised_rms") ? 1.0 : -1.0;
     if (!strcmp(output, "logits.top1"))
         return 2.0 * SIGMAS * tolerance.logits;
     if (!strcmp(output, "logits.blocks"))
         return COMPARISON_BLOCK_FACTOR * tolerance.logits;
-    return strncmp(output, "logits.", strlen("logits.")) ? -1.0 : tolerance.logits;
+    return is_of_logits ? tolerance.logits : WORKLOAD_NO_CHECK;
 }
 
 static double rms_expected(const struct inference_findings *findings)

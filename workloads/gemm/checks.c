@@ -382,7 +382,8 @@ static double tolerance(const struct workload_case *work, const char *output, co
 {
     (void)work;
     (void)output;
-    return !strcmp(metric, "max_of_bound") || !strcmp(metric, "normalised_rms") ? 1.0 : -1.0;
+    return !strcmp(metric, "max_of_bound") || !strcmp(metric, "normalised_rms") ? 1.0
+                                                                                : WORKLOAD_NO_CHECK;
 }
 
 struct product_check product_check_of(const struct products *products, size_t index,

@@ -244,7 +244,7 @@ double memory_step_tolerance(const char *output)
     for (int i = W; i <= V; i++)
         if (!strcmp(output, step_names[i]))
             return step_roundings[i] * MEMORY_U;
-    return -1.0;
+    return WORKLOAD_NO_CHECK;
 }
 
 enum status memory_check_step(struct memory_instance *instance, const uint64_t *secret,

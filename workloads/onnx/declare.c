@@ -402,7 +402,7 @@ double onnx_tolerance(const struct workload_case *work, const char *output, cons
 
     if (length < rest || strcmp(output + length - rest, suffix) != 0 ||
         (!blocks && !count && strcmp(metric, "normalised_rms") != 0))
-        return -1.0;
+        return WORKLOAD_NO_CHECK;
     for (size_t i = 0; i < parameters->output_count; i++) {
         const struct onnx_declared *declared = &parameters->outputs[i];
         const double tolerance = declared->tolerance > 0.0
@@ -413,5 +413,5 @@ double onnx_tolerance(const struct workload_case *work, const char *output, cons
             !strncmp(declared->name, output, length - rest))
             return count ? 0.0 : blocks ? COMPARISON_BLOCK_FACTOR * tolerance : tolerance;
     }
-    return -1.0;
+    return WORKLOAD_NO_CHECK;
 }

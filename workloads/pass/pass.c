@@ -515,7 +515,7 @@ static double tolerance(const struct workload_case *work, const char *output, co
     if (!strcmp(output, "output.blocks") && !strcmp(metric, "worst_block"))
         return COMPARISON_BLOCK_FACTOR * tolerance_of(work);
     return !strcmp(output, "output") && !strcmp(metric, "normalised_rms") ? tolerance_of(work)
-                                                                          : -1.0;
+                                                                          : WORKLOAD_NO_CHECK;
 }
 
 /* The first `positions` of a sequence in fp64; those behind change nothing of it. Heap. */
