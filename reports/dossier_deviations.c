@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/core/cleanup.h"
+#include "harness/core/member.h"
 #include "reports/dossier_internal.h"
 #include "reports/remarks.h"
 
@@ -99,14 +100,6 @@ static void append_finding(struct doc *doc, const struct dossier_row *row)
 {
     doc_say(doc, NULL, "{bold %s} (%s), %s: %s", dossier_column(row, 0), dossier_column(row, 1),
             dossier_column(row, 2), dossier_column(row, 3));
-}
-
-static void append_amendment(struct doc *doc, const struct dossier_row *row)
-{
-    dossier_result(&doc->block, row, 0);
-    doc_add(doc, ": amended ");
-    dossier_time(&doc->block, row, 1);
-    doc_say(doc, NULL, " by %s: %s", dossier_column(row, 2), dossier_column(row, 3));
 }
 
 static void append_withheld(struct doc *doc, const struct dossier_row *row)
@@ -308,11 +301,14 @@ enum status dossier_deviations(struct doc *doc, struct store *store, const struc
     TRY(say_machine_part(doc, store, view, err));
     say_samples_part(doc, view);
     begin = open_part(doc, "Amendments, added later");
-    TRY(each_campaign(doc, store, view,
-                      "SELECT substr(g.uid, 1, 8) || '/' || c.ordinal, a.utc_ns, a.author,"
-                      " a.reason FROM amendment a JOIN cell c ON c.id = a.cell"
-                      " JOIN campaign g ON g.id = c.campaign WHERE g.id = ?1 ORDER BY a.id",
-                      append_amendment, &count, err));
+    for (size_t i = 0; i < view->cell_count; i++)
+        EACH(amendment, view->cells[i].amendments) {
+            AUTO_FREE char *words = view_amendment_words(amendment);
+
+            phrase_result(&doc->block, view, view->cells[i].result);
+            doc_say(doc, NULL, ": %s", words);
+            count++;
+        }
     close_part(doc, begin, count, "None.");
     return STATUS_OK;
 }

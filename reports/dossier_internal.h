@@ -53,8 +53,6 @@ const char *dossier_column(const struct dossier_row *row, int i);
 int64_t dossier_integer(const struct dossier_row *row, int i);
 /* Phrases: a column of times, "2026-11-20 15:52:01 UTC". */
 void dossier_time(struct text *out, const struct dossier_row *row, int i);
-/* Phrases: the result that a column names, as phrase_result. */
-void dossier_result(struct text *out, const struct dossier_row *row, int i);
 /* A column of JSON; NULL where it is none. New object. */
 json_t *dossier_json(const struct dossier_row *row, int i);
 /* The numbers of the view's cells for a list in SQL, "3,4,5"; heap, NULL: out of memory. */

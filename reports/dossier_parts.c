@@ -75,11 +75,6 @@ void dossier_time(struct text *out, const struct dossier_row *row, int i)
     phrase_time(out, &(struct view_count){true, dossier_integer(row, i)});
 }
 
-void dossier_result(struct text *out, const struct dossier_row *row, int i)
-{
-    phrase_result(out, row->view, dossier_column(row, i));
-}
-
 json_t *dossier_json(const struct dossier_row *row, int i)
 {
     const char *column = dossier_column(row, i);

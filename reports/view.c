@@ -9,7 +9,6 @@
 #include "reports/view_json.h"
 #include "reports/load_timeline.h"
 #include "results/analysis/serving_log.h"
-#include "results/evidence/ledger.h"
 #include "results/store/lease.h"
 #include "results/store/stored.h"
 
@@ -86,6 +85,7 @@ static void read_identity(const json_t *root, struct view_cell *ret)
     type_read(&cell_type, root, ret);
     type_read(&identity_type, json_object_get(root, "identity"), ret);
     type_read(&cost_type, json_object_get(root, "cost"), ret);
+    ret->amendments = json_object_get(root, "amendments");
     /* The server of an endpoint forms its batches itself: the declared 1 is none of them. */
     ret->batch.known = ret->batch.known && !(ret->kind && !strcmp(ret->kind, "endpoint"));
 }
@@ -219,7 +219,6 @@ void view_cell_finish(struct view_cell *cell)
     free(cell->load_timeline);
     view_origin_finish(&cell->origin);
     reading_list_finish(&cell->device.readings);
-    json_decref(cell->amendments);
     json_decref(cell->root);
     *cell = (struct view_cell){0};
 }
@@ -333,7 +332,6 @@ enum status view_load(struct store *store, const int64_t *cells, size_t count,
 
         TRY(view_cell_load(store, cells[i], depth, cell, err));
         ++view.cell_count;
-        TRY(ledger_amendments(store, cells[i], &cell->amendments, err));
         TRY(attach_campaign(store, &view, cell, err));
         cell->run = view.campaigns[cell->campaign].run;
         note_same_plan(cell, same_plans, view.campaigns[cell->campaign].id);

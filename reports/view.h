@@ -2,8 +2,8 @@
  * view - what a report needs of the store, as plain structs.
  *
  * Strings are borrowed from the JSON that the view keeps; NULL means "unknown". Text is untrusted
- * and not yet escaped. The JSON's shape is documented in results/store/README.md; a member that is
- * missing or of another type reads as unknown and never as 0, so a file written by a newer or a
+ * and not yet escaped. The JSON's shape is store_cell_type (results/store/stored.c); a member that
+ * is missing or of another type reads as unknown and never as 0, so a file written by a newer or a
  * hostile program shows gaps, not wrong numbers.
  */
 #ifndef ASSAY_REPORTS_VIEW_H
@@ -125,8 +125,8 @@ struct view_cell {
                               none, or not VIEW_FULL */
     struct view_imported imported;
     struct view_origin origin;
-    json_t *amendments; /* array, oldest first (view_amendment_words); NULL or empty: none */
-    json_t *root;       /* owns the strings */
+    const json_t *amendments; /* array, oldest first (view_amendment_words); NULL or empty: none */
+    json_t *root;             /* owns the strings */
 };
 
 struct view_event {

@@ -17,12 +17,12 @@ static int amend(const struct command_line *line, struct store *store, void *con
                              command_value(line, KEY_REASON), &err) != STATUS_OK)
         return command_fail_store(&err);
     if (command_has(line, KEY_JSON)) {
-        json_t *amendments;
+        json_auto_t *record = NULL;
 
-        if (ledger_amendments(store, cell, &amendments, &err) != STATUS_OK)
+        if (store_cell_json(store, cell, &record, &err) != STATUS_OK)
             return command_fail_store(&err);
-        return output_json(
-            json_pack("{s:s, s:o}", "id", line->arguments[0], "amendments", amendments));
+        return output_json(json_pack("{s:s, s:O}", "id", line->arguments[0], "amendments",
+                                     json_object_get(record, "amendments")));
     }
     log_info("recorded; the result itself stays as it was, and `assay show %s --db %s` says both",
              line->arguments[0], store_path_word(store));

@@ -18,7 +18,6 @@
 #include "results/analysis/peak_share.h"
 #include "results/formats/csv_export.h"
 #include "results/formats/peak_sheet.h"
-#include "results/evidence/ledger.h"
 #include "results/store/store.h"
 
 enum { KEY_SERIES = 0x100, KEY_DUMP, KEY_READINGS, KEY_BRIEF, KEY_PEAKS };
@@ -104,7 +103,7 @@ static int show(const struct command_line *line, struct store *store, void *cont
     CLEANUP(view_finish) struct view view = {0};
     CLEANUP(text_finish) struct text out = TEXT_INIT;
     int64_t row;
-    json_t *record, *amendments;
+    json_t *record;
     int result;
 
     if (line->argument_count == 0) {
@@ -119,11 +118,6 @@ static int show(const struct command_line *line, struct store *store, void *cont
     if (command_has(line, KEY_JSON)) {
         if (store_cell_json(store, row, &record, &err) != STATUS_OK)
             return command_fail(&err);
-        if (ledger_amendments(store, row, &amendments, &err) != STATUS_OK) {
-            json_decref(record);
-            return command_fail(&err);
-        }
-        json_object_set_new(record, "amendments", amendments);
         if (peaks)
             json_object_set_new(record, "peaks", peak_shares(record, peaks, NULL));
         results_view_findings(member_in(record, "estimate", "findings"),

@@ -508,16 +508,3 @@ enum status ledger_add_amendment(struct store *store, int64_t cell, const char *
     body_text(&body, "reason", reason);
     return body_end(&body);
 }
-
-enum status ledger_amendments(struct store *store, int64_t cell, json_t **ret, struct error *err)
-{
-    struct statement statement;
-
-    TRY(statement_begin(
-        store,
-        "SELECT id AS amendment, utc_ns, utc_ns AS \"created:iso\", author, reason FROM amendment"
-        " WHERE cell = ?1 ORDER BY id",
-        &statement, err));
-    statement_i64(&statement, cell);
-    return statement_rows_json(&statement, ret, err);
-}

@@ -132,7 +132,5 @@ enum status ledger_insert_signature(struct store *store, int64_t checkpoint,
 /* Appends a remark about a result, which itself stays as it was. NOT_FOUND: no such cell. */
 enum status ledger_add_amendment(struct store *store, int64_t cell, const char *author,
                                  const char *reason, struct error *err);
-/* [{amendment, utc_ns, created, author, reason}] of a cell, oldest first; new array. */
-enum status ledger_amendments(struct store *store, int64_t cell, json_t **ret, struct error *err);
 
 #endif

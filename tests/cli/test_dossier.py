@@ -64,6 +64,10 @@ class Dossier(CliTest):
         self.assertIn("buyer-4711", page)
         self.assertIn("the &lt;b&gt;fan&lt;/b&gt; was loud", page)
         self.assertIn("an auditor", page)
+        report = os.path.join(self.folder, "report.html")
+        self.assertEqual(self.assay("report", "--html", report, "--db", self.db).status, 0)
+        with open(report, encoding="utf-8") as file:
+            self.assertRegex(file.read(), "This result was amended .* by an auditor: the &lt;b&gt;fan&lt;/b&gt; was loud")
         self.assertIn("relate only to the items tested", page)
         # Who signed what, and the key by which that is checked.
         self.assertIn("lab (author: plan, end)", page)

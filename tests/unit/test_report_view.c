@@ -368,7 +368,8 @@ TEST(amendments_are_shown)
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         json_t *json = json_loads(cases[i][0], 0, NULL);
-        struct view_cell cell = {.result = "9f2c41aa/1", .amendments = json_pack("[O]", json)};
+        json_t *amendments = json_pack("[O]", json);
+        struct view_cell cell = {.result = "9f2c41aa/1", .amendments = amendments};
         struct remarks remarks;
         char *words = view_amendment_words(json);
 
@@ -379,7 +380,7 @@ TEST(amendments_are_shown)
         assert_int_equal(remarks.count, 1);
         assert_non_null(strstr(remarks.items[0].text, words));
         remarks_finish(&remarks);
-        json_decref(cell.amendments);
+        json_decref(amendments);
         json_decref(json);
         free(words);
     }
