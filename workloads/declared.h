@@ -17,6 +17,7 @@
 #include "harness/core/precision.h"
 #include "harness/core/status.h"
 #include "harness/core/text.h"
+#include "harness/core/workload_cost.h"
 
 #define WORKLOAD_NAME_MAX 64
 
@@ -86,20 +87,6 @@ struct workload_case {
     struct framework *framework;
     uint32_t framework_threads;
     bool own_precision; /* the framework is not told what to compute in */
-};
-
-/* Known without a device. Strings are static or owned by the workload. */
-struct workload_cost {
-    uint64_t flops; /* per iteration; 0: not counted (memory-bound) */
-    const char
-        *flops_formula; /* "6*N*T + 12*L*H*T^2 (Chowdhery et al. 2022, appendix B)"; NULL: none */
-    uint64_t bytes;     /* moved to and from memory per iteration, as published; 0: not counted */
-    const char *bytes_formula;    /* "3*n*sizeof(T) (BabelStream triad)" */
-    uint64_t items;               /* units of work per iteration, in `item_name` */
-    const char *item_name;        /* "token", "element" */
-    uint64_t device_memory_bytes; /* held while it is measured */
-    uint64_t working_set_bytes;   /* touched per iteration; against the last-level cache */
-    const char *headline;         /* which rate is shown first: "bytes", "flops", "items" */
 };
 
 const char *workload_kind_name(const struct workload *workload);

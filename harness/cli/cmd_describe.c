@@ -12,61 +12,59 @@
 
 static json_t *cost_json(const struct workload_case *work, const struct workload_cost *cost)
 {
-    return json_pack("{s:s, s:I, s:o, s:s?, s:o, s:s?, s:I, s:s?, s:I, s:I}", "precision",
-                     precision_name(work->precision), "batch", (json_int_t)work->batch, "flops",
-                     cost->flops_formula ? json_integer((json_int_t)cost->flops) : json_null(),
-                     "flops_formula", cost->flops_formula, "bytes",
-                     cost->bytes_formula ? json_integer((json_int_t)cost->bytes) : json_null(),
-                     "bytes_formula", cost->bytes_formula, "items", (json_int_t)cost->items,
-                     "item_name", cost->item_name, "device_memory_bytes",
-                     (json_int_t)cost->device_memory_bytes, "working_set_bytes",
-                     (json_int_t)cost->working_set_bytes);
+    json_t *json = type_to_json(&workload_cost_type, cost);
+
+    json_object_set_new(json, "precision", json_string(precision_name(work->precision)));
+    json_object_set_new(json, "batch", json_integer(work->batch));
+    return json;
 }
 
-/* Costs of every precision and batch that is declared. */
-static enum status costs_of(const struct workload *workload, json_t **ret, struct error *err)
-{
-    json_t *rows = json_array();
-
-    for (size_t p = 0; p < workload->precision_count; p++) {
-        for (size_t b = 0; b < workload->batch_count; b++) {
-            struct workload_case work = {.workload = workload,
-                                         .precision = workload->precisions[p],
-                                         .batch = workload->batches[b],
-                                         .scenario = workload->scenario};
-            struct workload_cost cost = {0};
-            enum status status = workload_case_cost(&work, &cost, err);
-
-            if (status != STATUS_OK) {
-                json_decref(rows);
-                return status;
-            }
-            json_array_append_new(rows, cost_json(&work, &cost));
-        }
-    }
-    *ret = rows;
-    return STATUS_OK;
-}
-
-static void append_cost(struct text *out, const json_t *cost)
+static void append_cost(struct text *out, const struct workload_case *work,
+                        const struct workload_cost *cost)
 {
     char memory[TEXT_HUMAN_SIZE], flops[TEXT_HUMAN_SIZE], bytes[TEXT_HUMAN_SIZE];
-    const char *precision = member_string(cost, "precision");
-    const json_t *counted_flops = json_object_get(cost, "flops");
-    const json_t *counted_bytes = json_object_get(cost, "bytes");
 
-    text_append_format(out, "  %s, batch %lld: %lld %ss", precision, member_integer(cost, "batch"),
-                       member_integer(cost, "items"), member_string(cost, "item_name"));
-    if (json_is_integer(counted_flops))
-        text_append_format(out, ", %s%s",
-                           text_human_si((double)json_integer_value(counted_flops), flops),
-                           strcmp(precision, precision_name(PRECISION_INT8)) == 0 ? "OP" : "FLOP");
-    if (json_is_integer(counted_bytes))
-        text_append_format(out, ", %s moved",
-                           text_human_bytes((double)json_integer_value(counted_bytes), bytes));
-    text_append_format(
-        out, " an iteration; needs %s on the device\n",
-        text_human_bytes((double)member_integer(cost, "device_memory_bytes"), memory));
+    text_append_format(out, "  %s, batch %lld: %llu %ss", precision_name(work->precision),
+                       (long long)work->batch, (unsigned long long)cost->items, cost->item_name);
+    if (cost->flops_formula)
+        text_append_format(out, ", %s%s", text_human_si((double)cost->flops, flops),
+                           work->precision == PRECISION_INT8 ? "OP" : "FLOP");
+    if (cost->bytes_formula)
+        text_append_format(out, ", %s moved", text_human_bytes((double)cost->bytes, bytes));
+    text_append_format(out, " an iteration; needs %s on the device\n",
+                       text_human_bytes((double)cost->device_memory_bytes, memory));
+}
+
+static void append_formulas(struct text *out, const struct workload_cost *cost)
+{
+    if (cost->flops_formula)
+        text_append_format(out, "  FLOPs: %s\n", cost->flops_formula);
+    if (cost->bytes_formula)
+        text_append_format(out, "  bytes: %s\n", cost->bytes_formula);
+}
+
+/* Costs of every precision and batch that is declared, as JSON and as lines. */
+static enum status costs_of(const struct workload *workload, json_t *rows, struct text *out,
+                            struct error *err)
+{
+    struct workload_cost first = {0};
+
+    for (size_t i = 0; i < workload->precision_count * workload->batch_count; i++) {
+        const struct workload_case work = {.workload = workload,
+                                           .precision =
+                                               workload->precisions[i / workload->batch_count],
+                                           .batch = workload->batches[i % workload->batch_count],
+                                           .scenario = workload->scenario};
+        struct workload_cost cost = {0};
+
+        TRY(workload_case_cost(&work, &cost, err));
+        json_array_append_new(rows, cost_json(&work, &cost));
+        append_cost(out, &work, &cost);
+        if (i == 0)
+            first = cost;
+    }
+    append_formulas(out, &first);
+    return STATUS_OK;
 }
 
 static int describe_workload(const struct command_line *line, struct workload *workload)
@@ -74,14 +72,14 @@ static int describe_workload(const struct command_line *line, struct workload *w
     char hex[DIGEST_HEX_SIZE];
     struct error err = ERROR_INIT;
     struct text out = TEXT_INIT;
-    json_t *costs, *cost;
-    size_t i;
+    CLEANUP(text_finish) struct text work = TEXT_INIT;
+    json_auto_t *costs = json_array();
 
-    if (costs_of(workload, &costs, &err) != STATUS_OK)
+    if (costs_of(workload, costs, &work, &err) != STATUS_OK)
         return command_fail(&err);
     digest_hex(&workload->digest, hex);
     if (command_has(line, KEY_JSON))
-        return output_json(json_pack("{s:s, s:s, s:O, s:o}", "type", "workload", "digest", hex,
+        return output_json(json_pack("{s:s, s:s, s:O, s:O}", "type", "workload", "digest", hex,
                                      "declaration", workload->json, "costs", costs));
     text_append_format(&out, "%s (%s, version %lld)\n", workload->name,
                        workload_kind_name(workload), (long long)workload->version);
@@ -89,14 +87,7 @@ static int describe_workload(const struct command_line *line, struct workload *w
         text_append_format(&out, "%s\n", workload->description);
     text_append_format(&out, "identity %s\n\n", hex);
     workload_append_shapes(workload, &out);
-    text_append(&out, "\nWork\n");
-    json_array_foreach(costs, i, cost) append_cost(&out, cost);
-    cost = json_array_get(costs, 0);
-    if (json_is_string(json_object_get(cost, "flops_formula")))
-        text_append_format(&out, "  FLOPs: %s\n", member_string(cost, "flops_formula"));
-    if (json_is_string(json_object_get(cost, "bytes_formula")))
-        text_append_format(&out, "  bytes: %s\n", member_string(cost, "bytes_formula"));
-    json_decref(costs);
+    text_append_format(&out, "\nWork\n%s", text_ok(&work) ? work.data : "");
     return output_lines(&out);
 }
 

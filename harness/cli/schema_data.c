@@ -140,14 +140,7 @@ const struct type schema_list = {LIST_OF(listed)};
 static const struct type cost = TYPE_OF({
     SHOWN("precision", RECORD, .of = &precision),
     SHOWN("batch", INTEGER),
-    OR_NULL("flops", COUNT),
-    OR_NULL("flops_formula", TEXT),
-    OR_NULL("bytes", COUNT),
-    OR_NULL("bytes_formula", TEXT),
-    SHOWN("items", COUNT),
-    OR_NULL("item_name", TEXT),
-    SHOWN("device_memory_bytes", COUNT),
-    SHOWN("working_set_bytes", COUNT),
+    MEMBER_ALL_OF(workload_cost_type),
 });
 const struct type schema_describe = TYPE_OF({
     SHOWN("type", RECORD, .of = &declaration_type),

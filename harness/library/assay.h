@@ -53,6 +53,7 @@ extern "C" {
 #include "harness/core/shell.h"
 #include "harness/core/text.h"
 #include "harness/core/type.h"
+#include "harness/core/workload_cost.h"
 #include "harness/core/version.h"
 #include "workloads/declared.h"
 #include "protocols/acceptance.h"

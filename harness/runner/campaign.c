@@ -18,7 +18,6 @@ static void describe_cell(const struct plan *plan, size_t index, struct store_ce
 {
     const struct plan_cell *cell = &plan->cells[index];
     const struct workload *workload = cell->work.workload;
-    const struct workload_cost *cost = &cell->cost;
     struct digest trace = {0};
     const bool has_trace = serving_trace_digest(workload->json, &trace);
 
@@ -31,23 +30,12 @@ static void describe_cell(const struct plan *plan, size_t index, struct store_ce
         .workload_name = workload->name,
         .protocol_name = plan->protocol.name,
         .kind = workload->kind->name,
-        .precision = precision_name(cell->work.precision),
-        .scenario = cell->scenario,
-        .implementation = implementation_name(cell->work.implementation),
-        .batch = cell->work.batch,
+        .work = plan_case(cell),
         .seed = cell->work.seed,
         .backend = cell->backend,
         .device_index = cell->device_index,
         .device_spec = cell->device_spec,
-        .flops = cost->flops,
-        .bytes = cost->bytes,
-        .items = cost->items,
-        .device_memory_bytes = cost->device_memory_bytes,
-        .working_set_bytes = cost->working_set_bytes,
-        .flops_formula = cost->flops_formula,
-        .bytes_formula = cost->bytes_formula,
-        .item_name = cost->item_name,
-        .headline = cost->headline,
+        .cost = cell->cost,
         .trials = plan->protocol.trials,
     };
 }

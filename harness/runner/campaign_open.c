@@ -16,16 +16,14 @@
 #include "results/store/lease.h"
 #include "workloads/workload.h"
 
-/* A cell's "trial" message out of its record (the keys of store_cell_json,
- * results/store/README.md). */
+/* A cell's "trial" message out of its record (store_cell_type). */
 static enum status cell_from_record(struct campaign *campaign, int64_t row, struct error *err)
 {
     struct campaign_cell *cell = &campaign->cells[campaign->cell_count++];
     struct protocol protocol;
     json_auto_t *record = NULL;
     json_t *identity, *choices;
-    const char *name = "", *precision = "", *device = "", *seed = "0", *scenario;
-    json_int_t batch = 1;
+    const char *device, *scenario;
 
     TRY(store_cell_json(campaign->store, row, &record, err));
 
@@ -34,18 +32,18 @@ static enum status cell_from_record(struct campaign *campaign, int64_t row, stru
     cell->chosen = json_is_object(choices); /* at least that none could be made */
     cell->row = row;
     cell->ordinal = member_integer(record, "ordinal");
-    json_unpack(identity, "{s:s, s:s, s:I, s:s}", "workload", &name, "precision", &precision,
-                "batch", &batch, "seed", &seed);
-    json_unpack(record, "{s:s}", "device_spec", &device);
-    scenario = member_string(identity, "scenario");
-    cell->label = text_format("%s %s batch %lld %s on %s", name, precision, (long long)batch,
-                              scenario ? scenario : "", device);
-    cell->message = json_pack("{s:O?, s:O?, s:s, s:I, s:O?, s:O?, s:I, s:s}", "workload",
-                              json_object_get(record, "workload"), "protocol",
-                              json_object_get(record, "protocol"), "precision", precision, "batch",
-                              batch, "scenario", json_object_get(identity, "scenario"),
-                              "implementation", json_object_get(identity, "implementation"), "seed",
-                              (json_int_t)strtoull(seed, NULL, 10), "device", device);
+    device = member_text(record, "device_spec");
+    scenario = member_text(identity, "scenario");
+    cell->label = text_format("%s %s batch %lld %s on %s", member_text(identity, "workload"),
+                              member_text(identity, "precision"), member_integer(identity, "batch"),
+                              scenario, device);
+    cell->message =
+        json_pack("{s:O?, s:O?, s:I, s:s}", "workload", json_object_get(record, "workload"),
+                  "protocol", json_object_get(record, "protocol"), "seed",
+                  (json_int_t)strtoull(member_text(identity, "seed"), NULL, 10), "device", device);
+    for (size_t i = 0; i < store_case_type.count; i++)
+        json_object_set(cell->message, store_case_type.members[i].name,
+                        json_object_get(identity, store_case_type.members[i].name));
     if (!cell->label || !cell->message)
         return error_no_memory(err);
     else if (json_object_get(choices, "workload"))

@@ -5,16 +5,6 @@
 #include "harness/core/cleanup.h"
 #include "workloads/declared.h"
 
-static json_t *counted(uint64_t count, const char *formula)
-{
-    return formula ? json_integer((json_int_t)count) : json_null();
-}
-
-static json_t *text_or_null(const char *text)
-{
-    return text ? json_string(text) : json_null();
-}
-
 static enum status take_case(const struct workload *workload, const struct verify_subject *subject,
                              struct workload_case *ret, struct error *err)
 {
@@ -68,17 +58,8 @@ enum status cell_from_record(void *context, const struct verify_subject *subject
     TRY(read_case(subject, &workload, &work, err));
     (void)context;
     TRY(workload_case_cost(&work, &cost, err));
-    *ret = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o}", "flops",
-                     counted(cost.flops, cost.flops_formula), "flops_formula",
-                     text_or_null(cost.flops_formula), "bytes",
-                     counted(cost.bytes, cost.bytes_formula), "bytes_formula",
-                     text_or_null(cost.bytes_formula), "items", counted(cost.items, cost.item_name),
-                     "item_name", text_or_null(cost.item_name), "device_memory_bytes",
-                     (json_int_t)cost.device_memory_bytes, "working_set_bytes",
-                     (json_int_t)cost.working_set_bytes, "headline", text_or_null(cost.headline));
-    if (!*ret)
-        return error_no_memory(err);
-    return STATUS_OK;
+    *ret = type_to_json(&workload_cost_type, &cost);
+    return *ret ? STATUS_OK : error_no_memory(err);
 }
 
 enum status tolerance_from_record(void *context, const struct verify_subject *subject,

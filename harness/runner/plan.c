@@ -82,19 +82,39 @@ static enum status lay_out_order(struct plan *plan, const struct plan_request *r
     return STATUS_OK;
 }
 
+struct store_case plan_case(const struct plan_cell *cell)
+{
+    return (struct store_case){.precision = precision_name(cell->work.precision),
+                               .batch = cell->work.batch,
+                               .scenario = cell->scenario,
+                               .implementation = implementation_name(cell->work.implementation)};
+}
+
+/* What plan and message say of the cell, and the rest, which is taken. New; NULL: no memory. */
+static json_t *case_json(const struct plan_cell *cell, json_t *rest)
+{
+    const struct store_case work = plan_case(cell);
+    json_t *json = type_to_json(&store_case_type, &work);
+
+    if (json_object_update_new(json, rest) == 0 &&
+        json_object_set_new(json, "seed", json_integer((json_int_t)cell->work.seed)) == 0 &&
+        json_object_set_new(json, "device", json_string(cell->device_spec)) == 0 &&
+        (!cell->work.emulate || json_object_set_new(json, "emulate", json_true()) == 0))
+        return json;
+    json_decref(json);
+    return NULL;
+}
+
 static json_t *cell_json(const struct plan *plan, size_t index)
 {
     const struct plan_cell *cell = &plan->cells[index];
     char workload[DIGEST_HEX_SIZE];
 
-    return json_pack("{s:I, s:s, s:s, s:s, s:I, s:s, s:s, s:I, s:s, s:O?, s:O*, s:o*}", "ordinal",
-                     (json_int_t)index + 1, "workload", cell->work.workload->name,
-                     "workload_digest", digest_hex(&cell->work.workload->digest, workload),
-                     "precision", precision_name(cell->work.precision), "batch",
-                     (json_int_t)cell->work.batch, "scenario", cell->scenario, "implementation",
-                     implementation_name(cell->work.implementation), "seed",
-                     (json_int_t)cell->work.seed, "device", cell->device_spec, "spec", cell->spec,
-                     "worker", cell->worker, "emulate", cell->work.emulate ? json_true() : NULL);
+    digest_hex(&cell->work.workload->digest, workload);
+    return case_json(cell,
+                     json_pack("{s:I, s:s, s:s, s:O?, s:O*}", "ordinal", (json_int_t)index + 1,
+                               "workload", cell->work.workload->name, "workload_digest", workload,
+                               "spec", cell->spec, "worker", cell->worker));
 }
 
 static enum status describe(struct plan *plan, const struct plan_request *request,
@@ -385,12 +405,6 @@ char *plan_cell_label(const struct plan_cell *cell)
 
 json_t *plan_trial_json(const struct plan *plan, const struct plan_cell *cell)
 {
-    const struct workload_case *work = &cell->work;
-
-    return json_pack("{s:O, s:O, s:s, s:I, s:s, s:s, s:I, s:s, s:o*}", "workload",
-                     work->workload->json, "protocol", plan->protocol.json, "precision",
-                     precision_name(work->precision), "batch", (json_int_t)work->batch, "scenario",
-                     cell->scenario, "implementation", implementation_name(work->implementation),
-                     "seed", (json_int_t)work->seed, "device", cell->device_spec, "emulate",
-                     work->emulate ? json_true() : NULL);
+    return case_json(cell, json_pack("{s:O, s:O}", "workload", cell->work.workload->json,
+                                     "protocol", plan->protocol.json));
 }

@@ -117,6 +117,9 @@ void plan_finish(struct plan *plan);
  * memory. */
 char *plan_cell_label(const struct plan_cell *cell);
 
+/* Its case, as plan, message and record have it. */
+struct store_case plan_case(const struct plan_cell *cell);
+
 /* The body of the worker protocol's "trial" message for a cell; new object, NULL: no memory. */
 json_t *plan_trial_json(const struct plan *plan, const struct plan_cell *cell);
 

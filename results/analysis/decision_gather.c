@@ -115,19 +115,20 @@ static bool is_evidence(const json_t *record)
  */
 static char *remedy_for(const struct gathered *g, size_t index, const char *reason)
 {
-    static const char *const names[] = {"precision", "batch", "scenario", "implementation"};
     const json_t *first = g->options[0].record, *other = g->options[index].record;
     const json_t *base = is_evidence(first) ? first : other, *again = base == first ? other : first;
     const char *spec = member_text(again, "device_spec"), *word = store_path_word(g->store);
     const bool same_device = !strcmp(spec, member_text(base, "device_spec"));
     char start[64];
 
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        snprintf(start, sizeof(start), "identity.%s differs", names[i]);
+    for (size_t i = 0; i < store_case_type.count; i++) {
+        const char *name = store_case_type.members[i].name;
+
+        snprintf(start, sizeof(start), "identity.%s differs", name);
         if (!strncmp(reason, start, strlen(start)))
             return text_format("; write `vary: [%s]` where that is what is decided about, or "
                                "measure both alike",
-                               names[i]);
+                               name);
     }
     if (json_is_object(json_object_get(first, "imported")) ||
         json_is_object(json_object_get(other, "imported")))

@@ -12,6 +12,7 @@
 #include "protocols/finding.h"
 #include "protocols/same_stack.h"
 #include "results/store/foreign_worker.h"
+#include "results/store/store.h"
 
 /* Fields under construction. */
 struct fields {
@@ -71,12 +72,15 @@ static void add_members(struct fields *fields, const char *prefix, const json_t 
 
 static void add_identity(struct fields *fields, const json_t *record)
 {
-    static const char *const names[] = {"workload_digest", "protocol_digest", "precision", "batch",
-                                        "scenario",        "implementation",  "seed",      NULL};
+    static const char *const names[] = {"workload_digest", "protocol_digest", "seed", NULL};
+    const json_t *identity = json_object_get(record, "identity");
     const json_t *campaign = json_object_get(record, "campaign");
     const json_t *evidence = member_in(record, "protocol", "evidence");
 
-    add_members(fields, "identity.", json_object_get(record, "identity"), names, false);
+    add_members(fields, "identity.", identity, names, false);
+    for (size_t i = 0; i < store_case_type.count; i++)
+        set(fields, "identity.", store_case_type.members[i].name, "",
+            copy_or_null(json_object_get(identity, store_case_type.members[i].name)));
     set(fields, "identity.", "protocol_evidence", "", copy_or_null(evidence));
     set(fields, "tool.", "version", "", copy_or_null(json_object_get(campaign, "tool_version")));
     set(fields, "tool.", "digest", "", copy_or_null(json_object_get(campaign, "tool_digest")));

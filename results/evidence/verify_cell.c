@@ -28,16 +28,9 @@ static const struct same campaign_of_tool[] = {
     {"version", "tool_version"}, {"digest", "tool_digest"}, {0}};
 static const struct same cell_of_plan[] = {
     {"protocol", "protocol_name"}, {"protocol_digest", "protocol"}, {0}};
-static const struct same cell_of_cell[] = {{"ordinal", "ordinal"},
-                                           {"workload", "workload_name"},
-                                           {"workload_digest", "workload"},
-                                           {"precision", "precision"},
-                                           {"batch", "batch"},
-                                           {"scenario", "scenario"},
-                                           {"implementation", "implementation"},
-                                           {"seed", "seed"},
-                                           {"device", "device_spec"},
-                                           {0}};
+static const struct same cell_of_cell[] = {
+    {"ordinal", "ordinal"}, {"workload", "workload_name"}, {"workload_digest", "workload"},
+    {"seed", "seed"},       {"device", "device_spec"},     {0}};
 static const struct same cell_of_protocol[] = {
     {"name", "protocol_name"}, {"trials", "trials"}, {0}};
 static const struct same cell_of_workload[] = {
@@ -253,6 +246,9 @@ static void check_cell(struct context *context, sqlite3_stmt *row, size_t at)
     if (context->plan) {
         check_same(verify, "cell", row, context->plan, cell_of_plan, "the plan");
         check_same(verify, "cell", row, planned, cell_of_cell, "the plan");
+        for (size_t i = 0; i < store_case_type.count; i++)
+            check_column(verify, "cell", row, store_case_type.members[i].name,
+                         json_object_get(planned, store_case_type.members[i].name), "the plan");
     }
     if (protocol)
         check_same(verify, "cell", row, protocol, cell_of_protocol, "the protocol");
@@ -383,11 +379,12 @@ enum status verify_cells(struct verify *verify, struct error *err)
         verify, verify->db,
         "SELECT c.id, substr(g.uid, 1, 8) || '/' || c.ordinal, c.protocol, p.body AS protocol_body,"
         " c.workload, w.body AS workload_body, c.ordinal, c.workload_name, c.protocol_name, c.kind,"
-        " c.precision, c.scenario, c.implementation, c.batch, c.seed, c.device_spec, c.flops,"
-        " c.flops_formula, c.bytes, c.bytes_formula, c.items, c.item_name, c.device_memory_bytes,"
-        " c.working_set_bytes, c.headline, c.trials FROM cell c JOIN campaign g ON g.id ="
-        " c.campaign JOIN content p ON p.digest = c.protocol JOIN content w ON w.digest ="
-        " c.workload WHERE c.campaign = ?1 ORDER BY c.ordinal",
+        " c.precision, c.scenario, c.implementation, c.batch, c.seed, c.device_spec,"
+        " c.trials, " STORED_COLUMNS(
+            STORED_COST) " FROM cell c JOIN campaign g ON g.id ="
+                         " c.campaign JOIN content p ON p.digest = c.protocol JOIN content w ON "
+                         "w.digest ="
+                         " c.workload WHERE c.campaign = ?1 ORDER BY c.ordinal",
         VERIFY_CELL, "cell");
     enum status status = STATUS_OK;
 

@@ -114,6 +114,11 @@ struct store_campaign {
 };
 
 /* What is planned for a cell. Identity fields first. */
+struct store_case {
+    STORED_GIVEN(STORED_CASE)
+};
+extern const struct type store_case_type;
+
 struct store_cell {
     int64_t ordinal;                  /* 1.. within the campaign */
     struct digest workload, protocol; /* of their declarations, stored before */
@@ -122,17 +127,13 @@ struct store_cell {
     const char *workload_name;
     const char *protocol_name;
     const char *kind; /* of workload */
-    const char *precision, *scenario, *implementation;
-    int64_t batch; /* -1: not known */
+    struct store_case work;
     uint64_t seed;
-    /* Measured by another program: seed, device_index and memory are not known. */
-    bool is_imported;
+    bool is_imported;    /* measured by another program: seed and device_index are not known */
     const char *backend; /* "opencl" */
     int64_t device_index;
     const char *device_spec; /* "opencl:0" */
-    /* cost per iteration; NULL formula: not counted */
-    uint64_t flops, bytes, items, device_memory_bytes, working_set_bytes;
-    const char *flops_formula, *bytes_formula, *item_name, *headline;
+    struct workload_cost cost;
     int64_t trials; /* planned */
 };
 
@@ -435,7 +436,7 @@ enum status store_load_samples(struct store *store, int64_t trial, const char *s
 
 /*
  * A campaign, a cell: all that is stored of it as an object, for `--json`, for reports and for
- * `reproduce`; README.md has the keys. NOT_FOUND: no such row.
+ * `reproduce`; of a cell as store_cell_type has it. NOT_FOUND: no such row.
  */
 enum status store_campaign_json(struct store *store, int64_t campaign, json_t **ret,
                                 struct error *err);

@@ -119,16 +119,14 @@ static struct store_cell cell_of(const struct store_claim *claim, int64_t ordina
         .workload_name = claim->workload,
         .protocol_name = program,
         .kind = claim->kind,
-        .precision = claim->precision,
-        .scenario = claim->scenario,
-        .implementation = "imported",
-        .batch = claim->batch,
+        .work = {claim->precision, claim->batch, claim->scenario, "imported"},
         .is_imported = true,
         .backend = device,
         .device_spec = device,
-        .items = claim->items > 0 ? (uint64_t)claim->items : 0,
-        .item_name = claim->item_name,
-        .headline = claim->item_name ? "items" : NULL,
+        .cost = {.items = claim->items > 0 ? (uint64_t)claim->items : 0,
+                 .item_name = claim->item_name,
+                 .headline = claim->item_name ? "items" : NULL,
+                 .is_claimed = true},
     };
 }
 

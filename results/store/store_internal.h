@@ -280,7 +280,8 @@ void body_u64(struct record_body *body, const char *name, uint64_t value);
 void body_known(struct record_body *body, const char *name, int64_t value);
 void body_u64_text(struct record_body *body, const char *name, uint64_t value);
 void body_digest(struct record_body *body, const char *name, const struct digest *digest);
-/* All members of a struct, as its type writes them. INVALID: a COUNT does not fit into 64 bits. */
+/* All members of a struct that are not null, as its type writes them. INVALID: a COUNT does not fit
+ * into 64 bits. */
 void body_struct(struct record_body *body, const struct type *type, const void *record);
 void body_bytes(struct record_body *body, const char *name, const void *bytes, size_t length);
 void body_blob(struct record_body *body, const char *name, const struct digest *digest);

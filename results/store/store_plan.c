@@ -28,14 +28,10 @@ enum status store_put_declaration(struct store *store, const struct store_declar
     return STATUS_OK;
 }
 
-/* A count without its formula is "not counted". */
-static void put_counted(struct record_body *body, const char *name, uint64_t count,
-                        const char *formula_name, const char *formula)
-{
-    if (formula)
-        body_u64(body, name, count);
-    body_text(body, formula_name, formula);
-}
+#define STORED_STRUCT struct store_case
+static const struct member case_members[] = {STORED_WRITE(STORED_CASE)};
+#undef STORED_STRUCT
+const struct type store_case_type = TYPE(struct store_case, "a case of a workload", case_members);
 
 /* Its ordinal is its place in the array. */
 static void put_cell(struct record_body *plan, const struct store_cell *cell)
@@ -47,27 +43,14 @@ static void put_cell(struct record_body *plan, const struct store_cell *cell)
     body_text(&body, "workload_name", cell->workload_name);
     body_text(&body, "protocol_name", cell->protocol_name);
     body_text(&body, "kind", cell->kind);
-    body_text(&body, "precision", cell->precision);
-    body_text(&body, "scenario", cell->scenario);
-    body_text(&body, "implementation", cell->implementation);
-    body_known(&body, "batch", cell->batch);
+    body_struct(&body, &store_case_type, &cell->work);
     if (!cell->is_imported)
         body_u64_text(&body, "seed", cell->seed);
     body_text(&body, "backend", cell->backend);
     if (!cell->is_imported)
         body_i64(&body, "device_index", cell->device_index);
     body_text(&body, "device_spec", cell->device_spec);
-    put_counted(&body, "flops", cell->flops, "flops_formula", cell->flops_formula);
-    put_counted(&body, "bytes", cell->bytes, "bytes_formula", cell->bytes_formula);
-    if (cell->is_imported && cell->items == 0)
-        body_text(&body, "item_name", cell->item_name);
-    else
-        put_counted(&body, "items", cell->items, "item_name", cell->item_name);
-    if (!cell->is_imported) {
-        body_u64(&body, "device_memory_bytes", cell->device_memory_bytes);
-        body_u64(&body, "working_set_bytes", cell->working_set_bytes);
-    }
-    body_text(&body, "headline", cell->headline);
+    body_struct(&body, &workload_cost_type, &cell->cost);
     body_i64(&body, "trials", cell->trials);
     body_append(plan, "cells", &body);
 }

@@ -257,8 +257,11 @@ static enum status fill_cell(struct store *store, int64_t cell, json_t *object, 
         cell, err));
     TRY(set_row(store, object, "identity",
                 STORED_SELECT(STORED_IDENTITY) " FROM cell WHERE id = ?1", cell, err));
-    TRY(set_row(store, object, "cost", STORED_SELECT(STORED_COST) " FROM cell WHERE id = ?1", cell,
-                err));
+    TRY(set_row(
+        store, object, "cost",
+        STORED_SELECT(
+            STORED_COST) " FROM cell c JOIN campaign g ON g.id = c.campaign WHERE c.id = ?1",
+        cell, err));
     TRY(set_row_of_readings(
         store, object, "device",
         STORED_SELECT(STORED_DEVICE) ", d.readings AS reading_set FROM trial t JOIN trial_device l"

@@ -78,12 +78,16 @@ void body_u64(struct record_body *body, const char *name, uint64_t value)
 void body_struct(struct record_body *body, const struct type *type, const void *record)
 {
     json_auto_t *members = type_to_json(type, record);
+    const char *name;
+    json_t *value;
 
     for (const struct member *m = type->members; m < type->members + type->count; m++)
         if (m->kind == MEMBER_COUNT && !(m->flags & MEMBER_FROM_0))
             check_count(body, *(const uint64_t *)((const char *)record + m->offset));
-    if (body->status == STATUS_OK && json_object_update(body->json, members) != 0)
-        body->status = error_no_memory(body->err);
+    if (!members)
+        body_json(body, type->what, NULL);
+    json_object_foreach(members, name, value) if (!json_is_null(value))
+        body_json(body, name, json_incref(value));
 }
 
 void body_known(struct record_body *body, const char *name, int64_t value)

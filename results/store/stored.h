@@ -15,7 +15,7 @@
 #ifndef ASSAY_RESULTS_STORE_STORED_H
 #define ASSAY_RESULTS_STORE_STORED_H
 
-#include "harness/core/type.h"
+#include "harness/core/workload_cost.h"
 
 /* An integer that is not known where it is below 0. */
 #define STORED_FROM_0 (MEMBER_NULLABLE | MEMBER_FROM_0)
@@ -31,29 +31,28 @@
     NEXT(tool_digest, TEXT, MEMBER_NULLABLE, "g.tool_digest")                                      \
     NEXT(plan_digest, DIGEST, MEMBER_NULLABLE, "g.plan")
 
+/* The case of a workload: plan, worker's message, record and fields of a result spell it alike. */
+#define STORED_CASE(FIRST, NEXT, SHOW)                                                             \
+    FIRST(precision, TEXT, MEMBER_NULLABLE, "precision")                                           \
+    NEXT(batch, INTEGER, STORED_FROM_0, "batch")                                                   \
+    NEXT(scenario, TEXT, MEMBER_NULLABLE, "scenario")                                              \
+    NEXT(implementation, TEXT, MEMBER_NULLABLE, "implementation")
+
 #define STORED_IDENTITY(FIRST, NEXT, SHOW)                                                         \
     FIRST(workload, TEXT, MEMBER_NULLABLE, "workload_name")                                        \
     NEXT(workload_digest, DIGEST, MEMBER_NULLABLE, "workload")                                     \
     NEXT(protocol, TEXT, MEMBER_NULLABLE, "protocol_name")                                         \
     NEXT(protocol_digest, DIGEST, MEMBER_NULLABLE, "protocol")                                     \
     NEXT(kind, TEXT, MEMBER_NULLABLE, "kind")                                                      \
-    NEXT(precision, TEXT, MEMBER_NULLABLE, "precision")                                            \
-    NEXT(batch, INTEGER, MEMBER_NULLABLE, "batch")                                                 \
-    NEXT(scenario, TEXT, MEMBER_NULLABLE, "scenario")                                              \
-    NEXT(implementation, TEXT, MEMBER_NULLABLE, "implementation")                                  \
+    STORED_CASE(NEXT, NEXT, SHOW)                                                                  \
     NEXT(seed, SEED, MEMBER_NULLABLE, "seed")
 
 /* Of one iteration. */
-#define STORED_COST(FIRST, NEXT, SHOW)                                                             \
-    FIRST(flops, COUNT, MEMBER_NULLABLE, "flops")                                                  \
-    NEXT(flops_formula, TEXT, MEMBER_NULLABLE, "flops_formula")                                    \
-    NEXT(bytes, COUNT, MEMBER_NULLABLE, "bytes")                                                   \
-    NEXT(bytes_formula, TEXT, MEMBER_NULLABLE, "bytes_formula")                                    \
-    NEXT(items, COUNT, MEMBER_NULLABLE, "items")                                                   \
-    NEXT(item_name, TEXT, MEMBER_NULLABLE, "item_name")                                            \
-    NEXT(device_memory_bytes, COUNT, MEMBER_NULLABLE, "device_memory_bytes")                       \
-    NEXT(working_set_bytes, COUNT, MEMBER_NULLABLE, "working_set_bytes")                           \
-    SHOW(headline, TEXT, MEMBER_NULLABLE, "headline")
+#define STORED_COST(FIRST, NEXT, SHOW) WORKLOAD_COST_MAP(FIRST, NEXT, SHOW)
+#define COST_COLUMN(name) "c." #name
+#define COST_IN_RECORD(name)                                                                       \
+    "(SELECT json_extract(r.body, '$.cells[' || (c.ordinal - 1) || ']." #name "') FROM record r"   \
+    " WHERE r.id = g.record)"
 
 /* Its column `reading_set` becomes "readings". */
 #define STORED_DEVICE(FIRST, NEXT, SHOW)                                                           \

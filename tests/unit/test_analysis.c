@@ -29,15 +29,15 @@ static int64_t cell_under(struct store *store, struct protocol *protocol)
                               .workload_name = "triad",
                               .protocol_name = "quick",
                               .kind = "memory_bound",
-                              .precision = "fp32",
-                              .scenario = "single_stream",
-                              .implementation = "portable",
-                              .batch = 1,
+                              .work.precision = "fp32",
+                              .work.scenario = "single_stream",
+                              .work.implementation = "portable",
+                              .work.batch = 1,
                               .backend = "null",
                               .device_spec = "null:0",
-                              .bytes = BYTES,
-                              .bytes_formula = "3*n",
-                              .headline = "bytes",
+                              .cost.bytes = BYTES,
+                              .cost.bytes_formula = "3*n",
+                              .cost.headline = "bytes",
                               .trials = TRIALS};
     int64_t campaign_id, cell_id = 0;
 

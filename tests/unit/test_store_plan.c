@@ -91,9 +91,9 @@ TEST_WITH(wrong_plans_leave_nothing, fixture_open, fixture_remove)
                               .workload_name = "a",
                               .protocol_name = "b",
                               .kind = "k",
-                              .precision = "fp32",
-                              .scenario = "s",
-                              .implementation = "a",
+                              .work.precision = "fp32",
+                              .work.scenario = "s",
+                              .work.implementation = "a",
                               .backend = "null",
                               .device_spec = "null:0"};
     int64_t id = -7, cells[1] = {-7};
@@ -111,14 +111,14 @@ TEST_WITH(wrong_plans_leave_nothing, fixture_open, fixture_remove)
     assert_status(
         store_add_campaign(fixture->store, &campaign, &cell, 1, order, 2, &id, cells, &err),
         STATUS_INVALID, err);
-    cell.device_memory_bytes = UINT64_MAX;
+    cell.cost.device_memory_bytes = UINT64_MAX;
     assert_status(
         store_add_campaign(fixture->store, &campaign, &cell, 1, order, 1, &id, cells, &err),
         STATUS_INVALID, err);
     assert_int_equal(id, -7);
     assert_int_equal(cells[0], -7);
     assert_int_equal(fixture_ask(fixture->store, "SELECT count(*) FROM campaign"), 0);
-    cell.device_memory_bytes = 0;
+    cell.cost.device_memory_bytes = 0;
     assert_ok(store_add_campaign(fixture->store, &campaign, &cell, 1, order, 1, &id, cells, &err),
               err);
     json_decref(json);
