@@ -27,53 +27,9 @@ WORDS(refusal, REFUSAL_WORDS)
 WORDS(centre, CENTRE_WORDS)
 WORDS(verification, VERIFICATION_WORDS)
 
-/*
- * ---- the clauses, by groups: X(group, type, key, member, least, most, absence) ----
- * A key is as in YAML; in JSON that of a duration ends in "_ns".
- */
+/* ---- the clauses ---- */
 
-#define S 1e9
 /* clang-format off */
-#define VERSION(X)                                                                                 \
-    X("", INTEGER, "version", version, 1, 1e6, NEEDED)
-#define GENERAL(X)                                                                                 \
-    X("", BOOLEAN, "evidence", evidence, 0, 0, NEEDED)                                             \
-    X("", INTEGER, "trials", trials, 1, 10000, NEEDED)                                             \
-    X("", INTEGER, "seed", seed, 0, 0x1p62, NEEDED)
-#define WARMUP(X)                                                                                  \
-    X("warmup.", INTEGER, "iterations", warmup_iterations, 0, 1e9, NEEDED)                         \
-    X("warmup.", DURATION, "time", warmup_ns, 0, 86400 * S, NEEDED)
-#define WINDOW(X)                                                                                  \
-    X("window.", DURATION, "time", window_ns, 1e6, 30 * 86400 * S, NEEDED)                         \
-    X("window.", INTEGER, "min_samples", window_min_samples, 1, 1e7, NEEDED)                       \
-    X("window.", DURATION, "max_time", window_max_ns, 1e6, 30 * 86400 * S, NEEDED)                 \
-    X("window.", INTEGER, "max_samples", max_samples, 1, 1e7, NEEDED)
-#define SPOT_CHECKS(X)                                                                             \
-    X("spot_checks.", INTEGER, "count", spot_checks, 0, 1000, LATER)                               \
-    X("spot_checks.", INTEGER, "least", spot_checks_least, 0, 1000, LATER)                         \
-    X("spot_checks.", DURATION, "time", spot_checks_ns, 0, 3600 * S, LATER)
-#define SERVING(X)                                                                                 \
-    X("serving.", INTEGER, "requests", serving_requests, 0, 1e7, LATER)                            \
-    X("serving.", DURATION, "drain", serving_drain_ns, 0, 86400 * S, LATER)                        \
-    X("serving.", DURATION, "lag", serving_lag_ns, 0, 3600 * S, LATER)
-#define SAMPLE(X)                                                                                  \
-    X("sample.", DURATION, "min_time", min_sample_ns, 0, 60 * S, NEEDED)
-#define PAUSES(X)                                                                                  \
-    X("", DURATION, "trial_timeout", trial_timeout_ns, S, 86400 * S, NEEDED)                       \
-    X("", DURATION, "cooldown", throttle_cooldown_ns, 0, 86400 * S, NEEDED)
-#define CACHE(X)                                                                                   \
-    X("cache.", CACHE, "state", cache, 0, 0, NEEDED)                                               \
-    X("cache.", INTEGER, "flush_factor", cold_flush_factor, 1, 64, DEFAULT)
-#define RUNNING(X)                                                                                 \
-    X("", BOOLEAN, "flush_denormals", flush_denormals, 0, 0, NEEDED)                               \
-    X("", VERIFICATION, "verification", verification, 0, 0, LATER)
-#define REFERENCE(X)                                                                               \
-    X("reference.", DURATION, "interval", reference_ns, 0, 3600 * S, LATER)
-#define TELEMETRY(X)                                                                               \
-    X("telemetry.", DURATION, "interval", telemetry_ns, 0, 3600 * S, LATER)
-#define DOCTOR(X)                                                                                  \
-    X("doctor.", REFUSAL, "refuse", doctor_refuses, 0, 0, LATER)                                   \
-    X("doctor.", DURATION, "jitter", doctor_jitter_ns, 0, 600 * S, LATER)
 #define ANALYSIS(X)                                                                                \
     X("analysis.", REAL, "confidence", estimate.confidence, 0, 1, DEFAULT)                         \
     X("analysis.", REAL, "steady_tolerance", estimate.steady_tolerance, 1e-6, 0.5, DEFAULT)        \
@@ -91,10 +47,9 @@ WORDS(verification, VERIFICATION_WORDS)
      least,                                                                                        \
      most,                                                                                         \
      CLAUSE_##absence},
-const struct clause protocol_clauses[] = {
-    VERSION(CLAUSE) GENERAL(CLAUSE) WARMUP(CLAUSE) WINDOW(CLAUSE) SPOT_CHECKS(CLAUSE)
-        SERVING(CLAUSE) SAMPLE(CLAUSE) PAUSES(CLAUSE) CACHE(CLAUSE) RUNNING(CLAUSE)
-            REFERENCE(CLAUSE) TELEMETRY(CLAUSE) DOCTOR(CLAUSE) ANALYSIS(CLAUSE)};
+#define CLAUSES(list) list(CLAUSE)
+#define CLAUSES_OF(name, list, flags) list(CLAUSE)
+const struct clause protocol_clauses[] = {PROTOCOL_CLAUSES(CLAUSES, CLAUSES_OF) ANALYSIS(CLAUSE)};
 const size_t protocol_clause_count = sizeof(protocol_clauses) / sizeof(*protocol_clauses);
 
 /* ---- in JSON ---- */
@@ -104,6 +59,7 @@ const size_t protocol_clause_count = sizeof(protocol_clauses) / sizeof(*protocol
 #define STORED_LATER MEMBER_OPTIONAL
 #define STORED_INTEGER(key) key, MEMBER_INTEGER
 #define STORED_DURATION(key) key "_ns", MEMBER_INTEGER
+#define STORED_SEED(key) STORED_INTEGER(key)
 #define STORED_BOOLEAN(key) key, MEMBER_BOOLEAN
 #define STORED_REAL(key) key, MEMBER_REAL
 #define STORED_CACHE(key) key, MEMBER_NAME, .names = MEMBER_NAMES(cache_words)
@@ -119,37 +75,23 @@ _Static_assert(sizeof(enum protocol_cache) == sizeof(unsigned) &&
                    sizeof(enum protocol_verification) == sizeof(unsigned),
                "a NAME is unsigned");
 
-#define GROUP(name, list, ...)                                                                     \
-    static const struct member name##_members[] = {list(STORED) __VA_ARGS__};                      \
+#define NO_TYPE(list)
+#define TYPE_OF_GROUP(name, list, flags)                                                           \
+    static const struct member name##_members[] = {list(STORED)};                                  \
     static const struct type name##_type = TYPE_OF_MEMBERS(name##_members);
-GROUP(warmup, WARMUP)
-GROUP(window, WINDOW)
-GROUP(spot_checks, SPOT_CHECKS)
-GROUP(serving, SERVING)
-GROUP(sample, SAMPLE)
-GROUP(cache, CACHE)
-GROUP(reference, REFERENCE)
-GROUP(telemetry, TELEMETRY)
-GROUP(doctor, DOCTOR)
-GROUP(analysis, ANALYSIS,
-      MEMBER_AS(struct protocol, LIST, "percentiles", estimate.percentiles, .of = &type_of_real,
-                .size = ESTIMATE_PERCENTILES_MAX,
-                .count = offsetof(struct protocol, estimate.percentile_count)))
+PROTOCOL_CLAUSES(NO_TYPE, TYPE_OF_GROUP)
+static const struct member analysis_members[] = {
+    ANALYSIS(STORED) MEMBER_AS(struct protocol, LIST, "percentiles", estimate.percentiles,
+                               .of = &type_of_real, .size = ESTIMATE_PERCENTILES_MAX,
+                               .count = offsetof(struct protocol, estimate.percentile_count))};
+static const struct type analysis_type = TYPE_OF_MEMBERS(analysis_members);
 
+#define STORE(list) list(STORED)
+#define STORE_GROUP(name, list, with_flags) MEMBER_GROUP(#name, name##_type, .flags = (with_flags)),
 static const struct member protocol_members[] = {
     MEMBER(struct protocol, CHARS, name, .size = PROTOCOL_NAME_MAX, .flags = MEMBER_WHOLE),
     MEMBER(struct protocol, TEXT, description),
-    VERSION(STORED) GENERAL(STORED) PAUSES(STORED) RUNNING(STORED)
-        MEMBER_GROUP("warmup", warmup_type),
-    MEMBER_GROUP("window", window_type),
-    MEMBER_GROUP("spot_checks", spot_checks_type, .flags = MEMBER_OPTIONAL),
-    MEMBER_GROUP("serving", serving_type, .flags = MEMBER_OPTIONAL),
-    MEMBER_GROUP("sample", sample_type),
-    MEMBER_GROUP("cache", cache_type),
-    MEMBER_GROUP("reference", reference_type, .flags = MEMBER_OPTIONAL),
-    MEMBER_GROUP("telemetry", telemetry_type, .flags = MEMBER_OPTIONAL),
-    MEMBER_GROUP("doctor", doctor_type, .flags = MEMBER_OPTIONAL),
-    MEMBER_GROUP("analysis", analysis_type),
+    PROTOCOL_CLAUSES(STORE, STORE_GROUP) MEMBER_GROUP("analysis", analysis_type),
     MEMBER(struct protocol, LIST, required, .of = &type_of_text, .size = PROTOCOL_REQUIRED_MAX,
            .count = offsetof(struct protocol, required_count)),
 };
@@ -161,6 +103,7 @@ const struct type protocol_type = TYPE(struct protocol, "a protocol", protocol_m
 #define P struct protocol
 #define YAML_INTEGER(key, member) FIELD_INT(key, OPTIONAL, P, member)
 #define YAML_DURATION(key, member) FIELD_INT(key, OPTIONAL | DECLARATION_DURATION, P, member)
+#define YAML_SEED(key, member) YAML_INTEGER(key, member)
 #define YAML_BOOLEAN(key, member) FIELD_BOOL(key, OPTIONAL, P, member)
 #define YAML_REAL(key, member) FIELD_FLOAT(key, OPTIONAL, P, member)
 #define YAML_WORD(key, member, pairs)                                                              \
@@ -171,15 +114,10 @@ const struct type protocol_type = TYPE(struct protocol, "a protocol", protocol_m
 #define YAML_VERIFICATION(key, member) YAML_WORD(key, member, verification_pairs)
 #define YAML(group, type, key, member, least, most, absence) YAML_##type(key, member),
 
-static const struct declaration_field warmup_fields[] = {WARMUP(YAML) FIELD_END};
-static const struct declaration_field window_fields[] = {WINDOW(YAML) FIELD_END};
-static const struct declaration_field spot_check_fields[] = {SPOT_CHECKS(YAML) FIELD_END};
-static const struct declaration_field serving_fields[] = {SERVING(YAML) FIELD_END};
-static const struct declaration_field sample_fields[] = {SAMPLE(YAML) FIELD_END};
-static const struct declaration_field cache_fields[] = {CACHE(YAML) FIELD_END};
-static const struct declaration_field reference_fields[] = {REFERENCE(YAML) FIELD_END};
-static const struct declaration_field telemetry_fields[] = {TELEMETRY(YAML) FIELD_END};
-static const struct declaration_field doctor_fields[] = {DOCTOR(YAML) FIELD_END};
+#define NO_FIELDS(list)
+#define FIELDS_OF_GROUP(name, list, flags)                                                         \
+    static const struct declaration_field name##_fields[] = {list(YAML) FIELD_END};
+PROTOCOL_CLAUSES(NO_FIELDS, FIELDS_OF_GROUP)
 static const struct declaration_schema percentile_entry = {ENTRY_FLOAT};
 static const struct declaration_field analysis_fields[] = {
     ANALYSIS(YAML) FIELD_LIST("percentiles", OPTIONAL, struct protocol_raw, percentiles,
@@ -190,21 +128,14 @@ static const struct declaration_schema required_entry = {ENTRY_STRING(1, 100)};
 
 /* A group's fields have their places from the start of protocol_raw, where the clauses are. */
 _Static_assert(offsetof(struct protocol_raw, clauses) == 0, "clauses begin what is written");
-#define FIELDS_OF(key, fields) FIELD_GROUP(key, OPTIONAL, struct protocol_raw, clauses, fields)
+#define FIELDS_IN(key, fields) FIELD_GROUP(key, OPTIONAL, struct protocol_raw, clauses, fields)
+#define FIELDS(list) list(YAML)
+#define FIELDS_GROUP(name, list, flags) FIELDS_IN(#name, name##_fields),
 static const struct declaration_field protocol_fields[] = {
     FIELD_STRING("name", FIELD_REQUIRED, struct protocol_raw, name, 1, PROTOCOL_NAME_MAX - 1),
-    VERSION(YAML) FIELD_STRING("description", OPTIONAL, struct protocol_raw, description, 1, 1000),
+    FIELD_STRING("description", OPTIONAL, struct protocol_raw, description, 1, 1000),
     FIELD_STRING("extends", OPTIONAL, struct protocol_raw, extends, 1, 4095),
-    GENERAL(YAML) FIELDS_OF("warmup", warmup_fields),
-    FIELDS_OF("window", window_fields),
-    FIELDS_OF("spot_checks", spot_check_fields),
-    FIELDS_OF("serving", serving_fields),
-    FIELDS_OF("sample", sample_fields),
-    PAUSES(YAML) FIELDS_OF("cache", cache_fields),
-    RUNNING(YAML) FIELDS_OF("reference", reference_fields),
-    FIELDS_OF("telemetry", telemetry_fields),
-    FIELDS_OF("doctor", doctor_fields),
-    FIELDS_OF("analysis", analysis_fields),
+    PROTOCOL_CLAUSES(FIELDS, FIELDS_GROUP) FIELDS_IN("analysis", analysis_fields),
     FIELD_LIST("required", OPTIONAL, struct protocol_raw, required, &required_entry, 0,
                PROTOCOL_REQUIRED_MAX),
     FIELD_END,

@@ -1,9 +1,4 @@
-/*
- * protocol_clauses - the table of a protocol's clauses. Private to protocol*.c.
- *
- * One row a clause: where it is in YAML and JSON, where in struct protocol, and what values make
- * sense. Reading, defaults, checks and the JSON form all come from this row.
- */
+/* protocol_clauses - the rows of protocol.h as a table. Private to protocol*.c. */
 #ifndef ASSAY_PROTOCOLS_PROTOCOL_CLAUSES_H
 #define ASSAY_PROTOCOLS_PROTOCOL_CLAUSES_H
 
@@ -13,6 +8,7 @@
 
 enum clause_type {
     CLAUSE_INTEGER,
+    CLAUSE_SEED = CLAUSE_INTEGER,
     CLAUSE_DURATION,
     CLAUSE_BOOLEAN,
     CLAUSE_REAL,
@@ -22,14 +18,7 @@ enum clause_type {
     CLAUSE_VERIFICATION
 };
 
-/* When a clause need not be written. */
-enum clause_absence {
-    CLAUSE_NEEDED,
-    CLAUSE_DEFAULT, /* it has a default: see protocol_start() */
-    /* The same, and it came after protocols were stored: 0 is what they meant, and is left out of
-     * the JSON, so that their digests stay. */
-    CLAUSE_LATER
-};
+enum clause_absence { CLAUSE_NEEDED, CLAUSE_DEFAULT, CLAUSE_LATER }; /* protocol.h */
 
 struct clause {
     const char *path; /* in YAML: "window.time" */
