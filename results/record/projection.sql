@@ -2,6 +2,10 @@
 -- in this order; `assay verify` runs them again, for all records in the order of their rows, and
 -- compares. Part of the format (FORMAT.md).
 --
+-- "--- TYPE: PATHS" begins a type. PATHS are the members that can be withheld, with blanks between; a
+-- path's parts with '/' between, where * stands for any name and # for any position. "--- TYPE shared":
+-- equal content is one record, which others refer to, whatever campaign they are of.
+--
 -- :_record is the record's row in `record`, :NAME its member NAME: a string is TEXT, a whole number
 -- INTEGER, another number REAL, true and false are 1 and 0, a reference to a record or blob its
 -- digest as 32 bytes, a member that a bundle left out the text '(withheld)', any other object or
@@ -13,12 +17,12 @@
 -- assay_hex(TEXT) gives the bytes of hex digits, assay_sha256(TEXT) a digest; each gives NULL for
 -- anything else.
 
---- declaration
+--- declaration shared: origin
 INSERT INTO declaration (record, kind, name, version, digest, origin)
 SELECT :_record, :kind, :name, :version, :json,
        :origin;
 
---- campaign
+--- campaign: command
 INSERT INTO campaign (record, uid, created_utc_ns, plan, protocol, order_seed, command,
                       tool_version, tool_digest)
 SELECT :_record, :uid, :created_utc_ns, :plan,
@@ -42,7 +46,7 @@ INSERT INTO planned_trial (campaign, sequence, cell)
 SELECT g.id, :_key + 1, (SELECT id FROM cell c WHERE c.campaign = g.id AND c.ordinal = :_each)
 FROM campaign g WHERE g.record = :_record;
 
---- event
+--- event: detail
 INSERT INTO campaign_event (campaign, utc_ns, event, detail)
 SELECT g.id, :utc_ns, :event,
        :detail
@@ -55,7 +59,7 @@ SELECT c.id, :created_utc_ns, :choice
 FROM record r JOIN campaign g ON g.record = r.id JOIN cell c ON c.campaign = g.id
 WHERE r.digest = :campaign AND c.ordinal = :cell;
 
---- readings
+--- readings shared: readings/*
 INSERT INTO reading_set (record) VALUES (:_record);
 -- each readings
 INSERT INTO reading (digest, name, body)
@@ -69,7 +73,7 @@ SELECT s.id, r.id FROM reading_set s JOIN reading r ON r.digest = assay_sha256(:
     iif(:_each = '(withheld)', '{"reason":"withheld","status":"denied","value":null}', :_each))
 WHERE s.record = :_record;
 
---- device
+--- device shared: name uuid vendor
 INSERT INTO device (record, digest, backend, device_index, name, vendor, uuid, type, simulated,
                     readings)
 SELECT :_record, r.digest, :backend, :index,
@@ -81,7 +85,7 @@ SELECT :_record, r.digest, :backend, :index,
         WHERE x.digest = :readings)
 FROM record r WHERE r.id = :_record;
 
---- stack
+--- stack shared: components/#/path components/#/missing_reason
 INSERT INTO stack (record) VALUES (:_record);
 -- each components
 INSERT INTO component (digest, path, kind, version, build_id, size, sha256, missing_reason, manager,
@@ -102,7 +106,7 @@ SELECT :_record, g.id, :sequence, :attempt,
 FROM record r JOIN campaign g ON g.record = r.id
 WHERE r.digest = :campaign;
 
---- trial
+--- trial: facts message telemetry/#/message
 INSERT INTO trial_end (trial, record, ended_utc_ns, status, message, orphan, iterations_per_sample,
                        window_first, samples, facts, exit_code, signal, max_rss_bytes)
 SELECT t.id, :_record, :ended_utc_ns, :status,
@@ -154,7 +158,7 @@ SELECT g.id, :utc_ns, :worst, :report
 FROM record r JOIN campaign g ON g.record = r.id
 WHERE r.digest = :campaign;
 
---- dump
+--- dump: message
 INSERT INTO dump (campaign, utc_ns, tool, command, status, message, exit_code, output)
 SELECT g.id, :utc_ns, :tool, :command, :status,
        :message,
@@ -168,7 +172,7 @@ SELECT c.id, :version, :created_utc_ns, :body ->> '$.verdict', :body
 FROM record r JOIN campaign g ON g.record = r.id JOIN cell c ON c.campaign = g.id
 WHERE r.digest = :campaign AND c.ordinal = :cell;
 
---- comparison
+--- comparison: body
 INSERT INTO comparison (created_utc_ns, kind, a, b, version, verdict, body)
 SELECT :created_utc_ns, :kind,
        (SELECT c.id FROM record r JOIN campaign g ON g.record = r.id
@@ -179,7 +183,7 @@ SELECT :created_utc_ns, :kind,
         WHERE r.digest = assay_hex(:b ->> '$.campaign.record')),
        :version, :verdict, iif(:body = '(withheld)', '{"withheld":true}', :body);
 
---- amendment
+--- amendment: author reason
 INSERT INTO amendment (cell, utc_ns, author, reason)
 SELECT c.id, :utc_ns,
        :author,
@@ -187,7 +191,7 @@ SELECT c.id, :utc_ns,
 FROM record r JOIN campaign g ON g.record = r.id JOIN cell c ON c.campaign = g.id
 WHERE r.digest = :campaign AND c.ordinal = :cell;
 
---- import
+--- import: file sha256
 INSERT INTO import (campaign, sha256, file, size, format, program, program_version)
 SELECT g.id, coalesce(assay_hex(:sha256), assay_sha256(:file || :sha256)),
        :file, :size,
@@ -195,14 +199,14 @@ SELECT g.id, coalesce(assay_hex(:sha256), assay_sha256(:file || :sha256)),
 FROM record r JOIN campaign g ON g.record = r.id
 WHERE r.digest = :campaign;
 
---- claim
+--- claim: body
 INSERT INTO claim (cell, readings, body)
 SELECT c.id, (SELECT s.id FROM record x JOIN reading_set s ON s.record = x.id
               WHERE x.digest = :readings), iif(:body = '(withheld)', '{"withheld":true}', :body)
 FROM record r JOIN campaign g ON g.record = r.id JOIN cell c ON c.campaign = g.id
 WHERE r.digest = :campaign AND c.ordinal = :cell;
 
---- bundle
+--- bundle: file
 -- each campaigns
 INSERT INTO bundle (campaign, record, imported_utc_ns, file, sha256, origin, size, root, note, proof)
 SELECT id, :_record, :imported_utc_ns, :file, assay_hex(:sha256), :origin, :size,
@@ -229,3 +233,5 @@ INSERT INTO timestamp_token (checkpoint, utc_ns, token)
 SELECT c.id, :utc_ns, assay_hex(:token)
 FROM record r JOIN checkpoint c ON c.record = r.id
 WHERE r.digest = :checkpoint;
+
+--- log

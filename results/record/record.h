@@ -27,7 +27,7 @@
 #include "harness/core/status.h"
 #include "harness/core/text.h"
 
-/* ---- record_type.c: the kinds of record ---- */
+/* ---- record_type.c: the kinds of record, as the heads of projection.sql have them ---- */
 
 struct record_type {
     const char *name;
@@ -39,11 +39,9 @@ struct record_type {
     /* Equal content is one record, which others refer to, whatever campaign they are of. */
     bool is_shared;
 };
-/* NULL: there is no such type. */
+/* NULL: there is no such type; there are no more. */
 const struct record_type *record_type_find(const char *name);
-/* All types. */
-extern const struct record_type record_types[];
-extern const size_t record_types_count;
+const struct record_type *record_type_at(size_t i);
 /*
  * The i-th statement that enters a record of this type in the tables; NULL: there are no more.
  * Where it runs for each element of a member, it begins with a line of RECORD_EACH and the member's

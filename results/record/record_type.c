@@ -12,82 +12,74 @@
 extern const struct embed_file record_projections[];
 extern const size_t record_projections_count;
 
-/* A kind of record is a row here and its statements in projection.sql. */
-const struct record_type record_types[] = {
-    {"amendment", "author reason", false},
-    {"bundle", "file", false},
-    {"campaign", "command", false},
-    {"checkpoint", "", false},
-    {"choice", "", false},
-    {"claim", "body", false},
-    {"comparison", "body", false},
-    {"declaration", "origin", true},
-    {"device", "name uuid vendor", true},
-    {"doctor", "", false},
-    {"dump", "message", false},
-    {"estimate", "", false},
-    {"event", "detail", false},
-    {"import", "file sha256", false},
-    {"log", "", false},
-    {"readings", "readings/*", true},
-    {"signature", "", false},
-    {"stack", "components/#/path components/#/missing_reason", true},
-    {"timestamp", "", false},
-    {"trial", "facts message telemetry/#/message", false},
-    {"trial_begin", "", false},
-};
-#define TYPES (sizeof(record_types) / sizeof(record_types[0]))
-const size_t record_types_count = TYPES;
-
+#define TYPES_MAX 32
 #define STATEMENTS_MAX 10
+#define TEXT_MAX (1 << 15)
 
-/* The statements of projection.sql by type; made once. */
+/* projection.sql by types; made once. */
 static struct {
-    char *text; /* heap: the file, cut at the statements' ends */
-    const char *statements[TYPES][STATEMENTS_MAX + 1];
+    char text[TEXT_MAX]; /* the file, cut at the ends of heads and statements */
+    struct record_type types[TYPES_MAX + 1];
+    const char *statements[TYPES_MAX][STATEMENTS_MAX + 1];
+    size_t count;
 } cut;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-const struct record_type *record_type_find(const char *name)
+/* Of "TYPE shared: PATHS". */
+static void cut_head(char *head)
 {
-    for (size_t i = 0; i < TYPES; i++)
-        if (!strcmp(record_types[i].name, name))
-            return &record_types[i];
-    return NULL;
+    char *paths = strstr(head, ": "), *shared = strstr(head, " shared");
+
+    if (paths)
+        *paths = '\0';
+    if (shared)
+        *shared = '\0';
+    cut.types[cut.count++] = (struct record_type){head, paths ? paths + 2 : "", shared != NULL};
 }
 
 /* Sections begin with "--- TYPE"; a statement, with "-- each" before it, ends with a semicolon at
  * the end of a line. */
 static void cut_statements(void)
 {
-    char *at = strdup(record_projections[0].text), *end;
-    size_t type = TYPES, count = 0;
+    char *at = cut.text, *end;
+    size_t count = 0;
 
-    cut.text = at;
-    for (; at && *at; at = end + 1) {
-        end = strchr(at, '\n');
-        if (!end)
-            return;
-        if (!strncmp(at, "--- ", 4)) {
+    memcpy(at, record_projections[0].text, strnlen(record_projections[0].text, TEXT_MAX - 1));
+    for (; *at && (end = strchr(at, '\n')); at = end + 1) {
+        if (!strncmp(at, "--- ", 4) && cut.count < TYPES_MAX) {
             *end = '\0';
-            for (type = 0; type < TYPES && strcmp(record_types[type].name, at + 4) != 0; type++)
-                ;
+            cut_head(at + 4);
             count = 0;
         } else if ((*at != '-' || !strncmp(at, RECORD_EACH, strlen(RECORD_EACH))) && *at != '\n' &&
-                   type < TYPES && count < STATEMENTS_MAX) {
+                   cut.count > 0 && count < STATEMENTS_MAX) {
             end = strstr(at, ";\n");
             if (!end)
                 return;
             *end++ = '\0';
-            cut.statements[type][count++] = at;
+            cut.statements[cut.count - 1][count++] = at;
         }
     }
 }
 
-const char *record_projection(const struct record_type *type, size_t i)
+const struct record_type *record_type_at(size_t i)
 {
     pthread_once(&once, cut_statements);
-    return i < STATEMENTS_MAX ? cut.statements[type - record_types][i] : NULL;
+    return i < cut.count ? &cut.types[i] : NULL;
+}
+
+const struct record_type *record_type_find(const char *name)
+{
+    const struct record_type *type;
+
+    for (size_t i = 0; (type = record_type_at(i)); i++)
+        if (!strcmp(type->name, name))
+            return type;
+    return NULL;
+}
+
+const char *record_projection(const struct record_type *type, size_t i)
+{
+    return i < STATEMENTS_MAX ? cut.statements[type - cut.types][i] : NULL;
 }
 
 /* ---- the functions of projection.sql ---- */

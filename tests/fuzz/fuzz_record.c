@@ -110,12 +110,12 @@ static void check(const struct record_type *type, const char *body, size_t lengt
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *body = malloc(size + 1); /* so that reading beyond the end is seen */
+    const struct record_type *type;
 
     FUZZ_REQUIRE(body != NULL);
     memcpy(body, data, size);
     body[size] = '\0';
-    for (size_t i = 0; i < record_types_count; i++) {
-        const struct record_type *type = &record_types[i];
+    for (size_t i = 0; (type = record_type_at(i)); i++) {
         char name[64];
 
         snprintf(name, sizeof(name), "\"type\":\"%s\"", type->name);

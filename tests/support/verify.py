@@ -8,6 +8,7 @@ who signed a time stamp is checked with --tsa-ca (verify_stamp.py), otherwise a 
 import argparse
 import base64
 import functools
+import glob
 import os
 import re
 import sqlite3
@@ -20,12 +21,13 @@ import verify_estimates
 import verify_heads
 import verify_rules
 import verify_witness
-from verify_body import sha256
+from verify_body import RESULTS, sha256
 
-RESULTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "results")
 EVIDENCE = ("log", "record", "content", "series")  # the other tables follow from these
 SCHEMA = os.path.join("..", "tests", "data", "schema")
-SCRIPTS = tuple(os.path.join(SCHEMA, f"schema_{k}.sql") for k in (1, 2))  # what leads to version 1, to version 2
+# What leads to version 1, to version 2, and to those after.
+SCRIPTS = tuple(os.path.join(SCHEMA, f"schema_{k}.sql") for k in (1, 2)) + tuple(
+    sorted(glob.glob(os.path.join(RESULTS, "store", "schema_[0-9]*.sql"))))
 OBJECTS = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
 
 
@@ -108,8 +110,8 @@ def projection():
     """{type: [(statement, the member that it runs for each element of, the names of its parameters)]}"""
     found = {}
     for part in read("record/projection.sql").split("\n--- ")[1:]:
-        name, _, text = part.partition("\n")
-        found[name] = [(s, (re.findall("(?m)^-- each (.+)", s) or [None])[0], set(re.findall(r":([a-z_0-9]+)", s)))
+        head, _, text = part.partition("\n")
+        found[re.match(r"\w+", head)[0]] = [(s, (re.findall("(?m)^-- each (.+)", s) or [None])[0], set(re.findall(r":([a-z_0-9]+)", s)))
                        for s in text.split(";\n") if s.strip()]
     return found
 
@@ -167,7 +169,7 @@ class Projection:
         before = self.db.total_changes
         for statement, parameters in entering(record.type, record.body):
             self.db.execute(statement, {**parameters, "_record": number})
-        if record.type in projection() and record.type not in verify_body.SHARED and \
+        if projection().get(record.type) and record.type not in verify_body.SHARED and \
                 self.db.total_changes == before:
             raise ValueError("is of something that is not here")
 

@@ -6,6 +6,7 @@ import functools
 import hashlib
 import hmac
 import json
+import os
 import re
 
 import verify_decisions
@@ -14,14 +15,18 @@ import verify_served
 NUL = re.compile(r"(?<!\\)(\\\\)*\\u0000")
 NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?(e[+-]?[0-9]+)?")
 DEEPEST = 100
+RESULTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "results")
+
+
+def heads():
+    """Each type of record of record/projection.sql, whether it is shared, and its members that can be withheld."""
+    with open(os.path.join(RESULTS, "record/projection.sql"), encoding="utf-8") as file:
+        return re.findall(r"(?m)^--- (\w+)( shared)?(?:: (.*))?$", file.read())
+
+
 # Each type of record with the paths of its members that can be withheld; * is any name, # any position.
-TYPES = {"amendment": "author reason", "bundle": "file", "campaign": "command", "checkpoint": "", "choice": "",
-         "claim": "body", "comparison": "body", "declaration": "origin", "device": "name uuid vendor",
-         "doctor": "", "dump": "message", "estimate": "", "event": "detail", "import": "file sha256",
-         "log": "", "readings": "readings/*", "signature": "",
-         "stack": "components/#/path components/#/missing_reason", "timestamp": "",
-         "trial": "facts message telemetry/#/message", "trial_begin": ""}
-SHARED = ("declaration", "device", "readings", "stack")
+TYPES = {kind: paths for kind, _, paths in heads()}
+SHARED = tuple(kind for kind, shared, _ in heads() if shared)
 
 
 def sha256(*parts):

@@ -26,8 +26,8 @@ static bool is_filled(const char *table)
     char insert[80];
 
     snprintf(insert, sizeof(insert), "INSERT INTO %s (", table);
-    for (size_t i = 0; i < record_types_count; i++)
-        for (size_t k = 0; (sql = record_projection(&record_types[i], k)); k++)
+    for (size_t i = 0; record_type_at(i); i++)
+        for (size_t k = 0; (sql = record_projection(record_type_at(i), k)); k++)
             if (strstr(sql, insert))
                 return true;
     return false;

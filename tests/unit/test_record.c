@@ -100,8 +100,11 @@ TEST(form)
     }
     assert_null(record_type_find("row"));
     assert_null(record_type_find(""));
-    for (size_t i = 0; i < record_types_count; i++)
-        assert_ptr_equal(record_type_find(record_types[i].name), &record_types[i]);
+    /* The types of which release 0.2.0 has no record with such a member; test_migration.py has the
+     * others. */
+    assert_string_equal(record_type_find("trial")->committed, "facts message telemetry/#/message");
+    for (size_t i = 0; record_type_at(i); i++)
+        assert_ptr_equal(record_type_find(record_type_at(i)->name), record_type_at(i));
 }
 
 TEST(strings)
