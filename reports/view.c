@@ -9,6 +9,7 @@
 #include "reports/view_json.h"
 #include "reports/load_timeline.h"
 #include "results/analysis/serving_log.h"
+#include "results/evidence/ledger.h"
 #include "results/store/lease.h"
 #include "results/store/stored.h"
 
