@@ -30,9 +30,8 @@ static bool show_progress(void *context, uint64_t done, uint64_t total)
     return true;
 }
 
-/* Campaigns of whose plan the log has more than the bundle can have. */
-static void tell_same_plans(const struct bundle_options *options, const json_t *same_plans,
-                            struct text *out)
+/* How many campaigns of its plan the log has, of one of which the bundle lacks some; 0: of none. */
+static json_int_t hidden_of(const struct bundle_options *options, const json_t *same_plans)
 {
     for (size_t i = 0; i < options->campaign_count; i++) {
         char key[24];
@@ -41,13 +40,9 @@ static void tell_same_plans(const struct bundle_options *options, const json_t *
         snprintf(key, sizeof(key), "%lld", (long long)options->campaigns[i]);
         here = member_integer(json_object_get(same_plans, key), "here");
         if (here > (json_int_t)options->campaign_count)
-            text_append_format(out,
-                               "\nOf this plan the log has %lld campaigns, and the bundle says so: "
-                               "whoever gets it\nasks whether this is the best of them.\n",
-                               (long long)here);
-        if (here > (json_int_t)options->campaign_count)
-            return;
+            return here;
     }
+    return 0;
 }
 
 static int tell(const struct command_line *line, const char *path,
@@ -55,6 +50,7 @@ static int tell(const struct command_line *line, const char *path,
                 const json_t *same_plans)
 {
     const bool is_signed = options->key != NULL;
+    const json_int_t hidden = hidden_of(options, same_plans);
     char root[DIGEST_HEX_SIZE], sha256[DIGEST_HEX_SIZE];
     struct text out = TEXT_INIT;
 
@@ -75,7 +71,11 @@ static int tell(const struct command_line *line, const char *path,
                        (long long)summary->size, root);
     shell_append(&out, path);
     text_append_char(&out, '\n');
-    tell_same_plans(options, same_plans, &out);
+    if (hidden > 0)
+        text_append_format(&out,
+                           "\nOf this plan the log has %lld campaigns, and the bundle says so: "
+                           "whoever gets it\nasks whether this is the best of them.\n",
+                           (long long)hidden);
     if (summary->confidential)
         text_append(&out,
                     "\nCosts and decisions that rest on prices marked confidential are left out: "
