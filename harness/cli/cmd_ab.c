@@ -92,8 +92,9 @@ const struct command command_ab = {
     .arguments = "WORKLOAD...",
     .summary = "Measure two arms side by side and say whether they differ",
     .text =
-        "Each pair runs both arms in random order, each in a fresh process, so that drift "
-        "falls on both. A SPEC is one of device=D, backend=B, precision=P, implementation=A "
+        "Each pair runs both arms, each in a fresh process, so that drift falls on both; a runs "
+        "first in half of the pairs, which are drawn. A SPEC is one of device=D, backend=B, "
+        "precision=P, implementation=A "
         "(portable or vendor), emulate, workload=W, worker=NAME (a framework of `assay worker "
         "list`, with @VERSION, mode=M and threads=N), driver=NAME|FOLDER (an OpenCL driver), "
         "cc=COMMAND (the C compiler of the cpu backend), lib:NAME=PATH, env:NAME=VALUE, "
@@ -140,8 +141,9 @@ const struct command command_matrix = {
     .arguments = "WORKLOAD...",
     .summary = "Measure several versions of a driver, compiler or other setting side by side",
     .text =
-        "Each block runs all arms in random order, each in a fresh process, so that drift falls on "
-        "all. Every arm is compared with the first, the base, pair by pair within the blocks; the "
+        "Each block runs all arms in random order, half of the blocks in the reverse order of the "
+        "others, each in a fresh process, so that drift falls on all. Every arm is compared with "
+        "the first, the base, pair by pair within the blocks; the "
         "comparisons are judged together (Holm). KEY is a setting of `assay ab`; X{1,2} stands for "
         "X1 and X2, and an empty value for the machine as it is. Quote what has braces. A worker's "
         "settings stay with it: worker=assay,pytorch,mode=compile has two values.\n"

@@ -40,6 +40,40 @@ static enum status shuffle_round(const struct plan *plan, struct random *random,
     return STATUS_OK;
 }
 
+/* The arms of a block in one round. */
+static uint32_t *arms_of(const struct plan *plan, size_t block, size_t round)
+{
+    uint32_t *arms = plan->order + round * plan->cell_count;
+
+    while (*arms / plan->arms != block)
+        arms += plan->arms;
+    return arms;
+}
+
+/*
+ * Half of the rounds, drawn for each block, have its arms in the reverse order of the other half:
+ * of any two arms each runs before the other as often, so that what the order does to them cancels.
+ */
+static enum status counterbalance(const struct plan *plan, struct random *random, struct error *err)
+{
+    const size_t rounds = plan->order_count / plan->cell_count;
+    AUTO_FREE uint32_t *drawn = calloc(rounds + 1, sizeof(*drawn));
+
+    if (!drawn)
+        return error_no_memory(err);
+    for (size_t block = 0; block * plan->arms < plan->cell_count; block++) {
+        random_shuffle(random, drawn, rounds);
+        for (size_t i = 0; i + 1 < rounds; i += 2) {
+            const uint32_t *from = arms_of(plan, block, drawn[i]);
+            uint32_t *to = arms_of(plan, block, drawn[i + 1]);
+
+            for (size_t k = 0; k < plan->arms; k++)
+                to[k] = from[plan->arms - 1 - k];
+        }
+    }
+    return STATUS_OK;
+}
+
 /* Servers that are saturated come first in the first round: rates of others are shares of theirs.
  */
 static void measure_capacity_first(const struct plan *plan)
@@ -78,6 +112,8 @@ static enum status lay_out_order(struct plan *plan, const struct plan_request *r
     random_init(&random, plan->order_seed, ORDER_STREAM);
     for (size_t round = 0; round < rounds; round++)
         TRY(shuffle_round(plan, &random, plan->order + round * plan->cell_count, err));
+    if (plan->arms)
+        TRY(counterbalance(plan, &random, err));
     measure_capacity_first(plan);
     return STATUS_OK;
 }

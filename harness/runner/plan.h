@@ -89,8 +89,9 @@ enum status plan_build(const struct plan_request *request, struct plan *ret, str
  * `count` >= 2 arms of one cell or several, which differ in device, precision, implementation or
  * spec; each has a spec. Each arm is of one device, all come to as many cells, and those of a block
  * have the same workload, precision and batch, except where an arm sets it. Every round of the
- * order holds each block once, its arms one after the other, blocks and arms in random order.
- * INVALID where the arms do not fit, or the protocol's results never compare.
+ * order holds each block once, its arms one after the other, blocks and arms in random order; of
+ * two arms each runs first in half of the rounds (but for one where their number is odd). INVALID
+ * where the arms do not fit, or the protocol's results never compare.
  */
 enum status plan_build_arms(const struct plan_request *arms, size_t count, struct plan *ret,
                             struct error *err);

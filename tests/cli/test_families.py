@@ -143,6 +143,9 @@ class Families(CliTest):
         for at in range(0, len(pairs), 3):
             self.assertEqual(sorted(map(sorted, pairs[at:at + 3])), [[1, 2], [3, 4], [5, 6]])
         self.assertGreater(len({str(pairs[at:at + 3]) for at in range(0, len(pairs), 3)}), 1)
+        # Either arm of each comparison runs first as often as the other.
+        for one in range(1, 7):
+            self.assertLessEqual(abs(order[::2].count(one) - order[1::2].count(one)), 1, order)
         rows = self.assay("results", "--json", "--db", self.db).json()
         self.assertEqual([row["arm"] for row in rows], list("ababab"))
         # The gate judges the same family, and all is recorded and recomputed.
