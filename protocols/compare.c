@@ -7,6 +7,7 @@
 #include "harness/core/cleanup.h"
 #include "protocols/stats/autocovariance.h"
 #include "protocols/stats/clock_step.h"
+#include "protocols/stats/crossover.h"
 #include "protocols/stats/distribution.h"
 #include "protocols/stats/order.h"
 #include "protocols/stats/succession.h"
@@ -94,16 +95,61 @@ static struct estimate_interval interval(double mean, double half)
 struct beside {
     double shift;   /* added to the half-width */
     double stretch; /* of the standard error; 1: none */
+    bool ordered;   /* the order of measuring is seen in the values */
+    double further; /* then the verdict must stand this much more of a shift */
+    double most;    /* and this stretch */
 };
 
-static const struct beside nothing_beside = {0, 1};
+static const struct beside nothing_beside = {.stretch = 1};
+
+/* What the order of measuring adds, as far as it is seen. */
+static void admit_order(const struct succession *s, struct beside *beside, struct comparison *r)
+{
+    r->order_change = s->trend ? expm1(s->change) : 0;
+    r->order_correlation = s->serial ? s->correlation : 0;
+    beside->shift += succession_shift(s);
+    beside->stretch = succession_stretch(s);
+    beside->ordered = s->trend || s->serial;
+    /* Nobody knows how far a trend goes on between the arms, or how long neighbours are alike. */
+    beside->further = succession_shift(s);
+    beside->most = s->serial ? SUCCESSION_MOST_STRETCH : 1;
+}
+
+/*
+ * Up to which correlation of neighbours the verdict stands: where its quantile times the standard
+ * error, stretched by that, takes all of what is left, `apart` or `inside` the margin.
+ */
+static double holds_to(const struct comparison *r, double apart, double inside,
+                       double standard_error)
+{
+    const bool equivalent = r->verdict == COMPARE_EQUIVALENT;
+    const double chance = equivalent ? r->confidence : 0.5 + 0.5 * r->confidence;
+    const double stretch =
+        (equivalent ? inside : apart) / (student_quantile(chance, r->df) * standard_error);
+
+    if (r->verdict == COMPARE_INCONCLUSIVE)
+        return 0;
+    return (stretch * stretch - 1) / (stretch * stretch + 1);
+}
+
+/* Where the order of measuring is seen, the chances admit more than the interval does. */
+static void admit_chances(struct comparison *r)
+{
+    const double p = r->verdict == COMPARE_EQUIVALENT ? r->p_equivalence : r->p_difference;
+
+    if (r->verdict == COMPARE_INCONCLUSIVE || p <= 1 - r->confidence)
+        return;
+    r->verdict = COMPARE_INCONCLUSIVE;
+    r->undetermined = true;
+}
 
 /* Fills intervals, p values and verdict from a mean log difference, its standard error and df. */
 static void decide(double mean, double standard_error, const struct beside *beside,
                    const struct compare_options *o, struct comparison *r)
 {
     const double limit = log1p(o->margin), error = standard_error * beside->stretch;
-    const double least = fmax(fabs(mean) - beside->shift, 0), most = fabs(mean) + beside->shift;
+    const double shift = beside->shift + beside->further;
+    const double most = fmax(error, standard_error * beside->most);
     double half, half_equivalence;
 
     r->ratio.value = r->equivalence.value = exp(mean);
@@ -118,14 +164,18 @@ static void decide(double mean, double standard_error, const struct beside *besi
         return;
     r->ratio = interval(mean, half);
     r->equivalence = interval(mean, half_equivalence);
-    r->p_difference = 2 * student_cdf(-least / error, r->df);
-    r->p_equivalence = student_cdf((most - limit) / error, r->df);
-    r->p_worse = student_cdf((limit - mean + beside->shift) / error, r->df);
+    r->p_difference = 2 * student_cdf(-fmax(fabs(mean) - shift, 0) / most, r->df);
+    r->p_equivalence = student_cdf((fabs(mean) + shift - limit) / most, r->df);
+    r->p_worse = student_cdf((limit - mean + shift) / most, r->df);
     r->differs = fabs(mean) > half;
     if (fabs(mean) + half_equivalence < limit)
         r->verdict = COMPARE_EQUIVALENT;
     else if (r->differs)
         r->verdict = mean < 0 ? COMPARE_FASTER : COMPARE_SLOWER;
+    if (beside->ordered)
+        admit_chances(r);
+    r->holds_to =
+        holds_to(r, fabs(mean) - beside->shift, limit - fabs(mean) - beside->shift, standard_error);
 }
 
 /* ---- rounded values ---- */
@@ -253,21 +303,35 @@ static uint64_t needed_to_decide(double mean, double sd, double df, size_t count
     return paired_needed(sd, df, fmax(seen, limit - seen), o->confidence, o->power);
 }
 
-/* What the order of the pairs, and rounding, add to the interval of their mean difference. */
-static struct beside beside_pairs(const double *differences, size_t count, struct comparison *r)
+/* What the order of the pairs and of their arms, and rounding, add to the interval of their mean
+ * difference. */
+static struct beside beside_pairs(const double *differences, const bool *b_first, size_t count,
+                                  struct comparison *r)
 {
     const struct succession s = succession_find(differences, count);
+    const struct crossover halves = crossover_find(differences, b_first, count);
+    struct beside beside = {.shift = r->rounding, .stretch = 1};
 
-    if (!s.certain)
-        return (struct beside){r->rounding, 1};
-    r->order_change = s.trend ? expm1(s.change) : 0;
-    r->order_correlation = s.serial ? s.correlation : 0;
-    return (struct beside){r->rounding + succession_shift(&s), succession_stretch(&s)};
+    if (halves.seen) {
+        r->ratio_a_first = exp(halves.a_first);
+        r->ratio_b_first = exp(halves.b_first);
+        beside.shift += halves.reach;
+    }
+    if (s.certain)
+        admit_order(&s, &beside, r);
+    return beside;
 }
 
 enum status paired_analyze(const double *a, const double *b, size_t count,
                            const struct compare_options *options, struct comparison *ret,
                            struct error *err)
+{
+    return crossover_analyze(a, b, NULL, count, options, ret, err);
+}
+
+enum status crossover_analyze(const double *a, const double *b, const bool *b_first, size_t count,
+                              const struct compare_options *options, struct comparison *ret,
+                              struct error *err)
 {
     struct comparison r = {.paired = true, .count_a = count, .count_b = count};
     AUTO_FREE double *differences = malloc((count + 1) * sizeof(*differences));
@@ -294,27 +358,39 @@ enum status paired_analyze(const double *a, const double *b, size_t count,
     if (r.sd < COMPARE_NO_SPREAD) {
         decide_alike(mean, comparison_chance_of_signs(n), options, &r);
     } else {
-        beside = beside_pairs(differences, count, &r);
+        beside = beside_pairs(differences, b_first, count, &r);
         decide(mean, count > 1 ? r.sd / sqrt(n) : NAN, &beside, options, &r);
     }
-    if (r.verdict == COMPARE_INCONCLUSIVE)
+    if (r.verdict == COMPARE_INCONCLUSIVE && !r.undetermined)
         r.needed_pairs = r.no_spread ? needed_alike(mean, true, options)
                                      : needed_to_decide(mean, r.sd, r.df, count, options);
     *ret = r;
     return STATUS_OK;
 }
 
-static double log_variance(const double *x, size_t count, double *ret_mean)
+static double variance_of(const double *x, size_t count, double *ret_mean)
 {
     double mean = 0, squares = 0;
-    size_t i;
 
-    for (i = 0; i < count; i++)
-        mean += log(x[i]) / (double)count;
-    for (i = 0; i < count; i++)
-        squares += (log(x[i]) - mean) * (log(x[i]) - mean);
+    for (size_t i = 0; i < count; i++)
+        mean += x[i] / (double)count;
+    for (size_t i = 0; i < count; i++)
+        squares += (x[i] - mean) * (x[i] - mean);
     *ret_mean = mean;
     return count > 1 ? squares / (double)(count - 1) : NAN;
+}
+
+/* What the order of the trials of both, and rounding, add to the interval. */
+static struct beside beside_trials(const double *logs, size_t count_a, size_t count_b,
+                                   struct comparison *r)
+{
+    const struct succession a = succession_find(logs, count_a);
+    const struct succession b = succession_find(logs + count_a, count_b);
+    const struct succession both = succession_join(&a, &b);
+    struct beside beside = {.shift = r->rounding};
+
+    admit_order(&both, &beside, r);
+    return beside;
 }
 
 enum status unpaired_analyze(const double *a, size_t count_a, const double *b, size_t count_b,
@@ -322,17 +398,19 @@ enum status unpaired_analyze(const double *a, size_t count_a, const double *b, s
                              struct error *err)
 {
     struct comparison r = {.count_a = count_a, .count_b = count_b};
-    enum status status = check_options(options, err);
+    AUTO_FREE double *logs = malloc((count_a + count_b + 1) * sizeof(*logs));
     double mean_a, mean_b, va, vb, sum;
+    struct beside beside;
 
-    if (!status)
-        status = check(a, count_a, "a", err);
-    if (!status)
-        status = check(b, count_b, "b", err);
-    if (status)
-        return status;
-    va = log_variance(a, count_a, &mean_a);
-    vb = log_variance(b, count_b, &mean_b);
+    TRY(check_options(options, err));
+    TRY(check(a, count_a, "a", err));
+    TRY(check(b, count_b, "b", err));
+    if (!logs)
+        return error_no_memory(err);
+    for (size_t i = 0; i < count_a + count_b; i++)
+        logs[i] = log(i < count_a ? a[i] : b[i - count_a]);
+    va = variance_of(logs, count_a, &mean_a);
+    vb = variance_of(logs + count_a, count_b, &mean_b);
     r.sd = sqrt(va + vb);
     va /= (double)count_a;
     vb /= (double)count_b;
@@ -344,11 +422,13 @@ enum status unpaired_analyze(const double *a, size_t count_a, const double *b, s
     if (count_a < 2 || count_b < 2)
         r.df = 0;
     TRY(find_rounding(a, count_a, b, count_b, &r.rounding, err));
-    if (r.sd < COMPARE_NO_SPREAD)
+    if (r.sd < COMPARE_NO_SPREAD) {
         decide_alike(mean_b - mean_a, chance_of_orders(count_a, count_b), options, &r);
-    else
-        decide(mean_b - mean_a, sqrt(sum), &(struct beside){r.rounding, 1}, options, &r);
-    if (r.verdict == COMPARE_INCONCLUSIVE)
+    } else {
+        beside = beside_trials(logs, count_a, count_b, &r);
+        decide(mean_b - mean_a, sqrt(sum), &beside, options, &r);
+    }
+    if (r.verdict == COMPARE_INCONCLUSIVE && !r.undetermined)
         r.needed_pairs = r.no_spread
                              ? needed_alike(mean_b - mean_a, false, options)
                              : needed_to_decide(mean_b - mean_a, r.sd, r.df,
@@ -389,6 +469,7 @@ enum status intervals_analyze(const struct estimate_interval *a, const struct es
         decide(log(b->value) - log(a->value), r.sd, &nothing_beside, options, &r);
     else
         return error_set(err, STATUS_INVALID, "both are alike to the last digit: no comparison");
+    r.holds_to = 0; /* it has no trials that could follow each other */
     *ret = r;
     return STATUS_OK;
 }
@@ -418,6 +499,7 @@ void comparison_widen(struct comparison *c, double sd_log, double df)
     c->p_worse = fmax(c->p_worse, student_cdf((log1p(c->margin) - mean) / error, df));
     c->differs = fabs(mean) > half;
     c->needed_pairs = 0; /* trials of one session cannot decide this */
+    c->holds_to = 0;
     c->verdict = fabs(mean) + half_equivalence < log1p(c->margin) ? COMPARE_EQUIVALENT
                  : !c->differs                                    ? COMPARE_INCONCLUSIVE
                  : mean < 0                                       ? COMPARE_FASTER
@@ -527,6 +609,21 @@ static bool has_no_trend(const void *record)
     return ((const struct comparison *)record)->order_change == 0;
 }
 
+static bool is_determined(const void *record)
+{
+    return !((const struct comparison *)record)->undetermined;
+}
+
+static bool has_no_order(const void *record)
+{
+    return ((const struct comparison *)record)->ratio_a_first == 0;
+}
+
+static bool holds_to_none(const void *record)
+{
+    return ((const struct comparison *)record)->holds_to == 0;
+}
+
 static bool is_not_serial(const void *record)
 {
     return ((const struct comparison *)record)->order_correlation == 0;
@@ -577,9 +674,17 @@ static const struct member comparison_members[] = {
     M(FINITE, rounding, .flags = MEMBER_OPTIONAL, .absent = is_not_rounded,
       .help = "by which share rounding of the values may move the ratio"),
     M(FINITE, order_change, .flags = MEMBER_OPTIONAL, .absent = has_no_trend,
-      .help = "of the ratio from the first pair to the last, as a share"),
+      .help = "of the ratio from the first pair to the last, as a share; of trials that are not "
+              "paired, of the levels of both arms together"),
     M(FINITE, order_correlation, .flags = MEMBER_OPTIONAL, .absent = is_not_serial,
-      .help = "of the differences of pairs that follow each other"),
+      .help = "of pairs, or trials of an arm, that follow each other"),
+    M(BOOLEAN, undetermined, .flags = MEMBER_OPTIONAL, .absent = is_determined,
+      .help = "inconclusive by what the order of measuring may have done to it"),
+    M(FINITE, ratio_a_first, .flags = MEMBER_OPTIONAL, .absent = has_no_order,
+      .help = "of the pairs in which a ran first, where it depends on that"),
+    M(FINITE, ratio_b_first, .flags = MEMBER_OPTIONAL, .absent = has_no_order),
+    M(FINITE, holds_to, .flags = MEMBER_OPTIONAL, .absent = holds_to_none,
+      .help = "the correlation of those that follow each other up to which the verdict stands"),
     M(COUNT, family, .flags = MEMBER_OPTIONAL),
     M(NAME, verdict_alone, OF_FAMILY, .names = MEMBER_NAMES(verdict_names)),
     M(REAL, p_worse, OF_FAMILY),

@@ -92,9 +92,21 @@ struct comparison {
     bool no_spread;       /* all differences are alike: decided by signs (or orders), not by t */
     bool differs;         /* the interval of the ratio excludes 1 */
     /* What the interval admits beside the spread: by which share rounded values may move the ratio;
-       paired, how the ratio changed from the first pair to the last, as a share, and how alike the
-       differences of pairs that follow each other are, where that is seen. 0: none. */
+       how the ratio changed from the first pair to the last, as a share (unpaired: the levels of
+       both arms from the first trial to the last, together), and how alike pairs (trials) that
+       follow each other are, where that is seen. 0: none. */
     double rounding, order_change, order_correlation;
+    /* The interval would decide, but pairs (trials) are not independent: the verdict would not
+       stand a trend that goes on from a to b as within them, or a correlation of 0.9. Inconclusive.
+     */
+    bool undetermined;
+    /* Paired, where it depends on the arm that ran first: the ratio of the pairs in which a did,
+       and in which b did. 0: that is not seen, or not known. */
+    double ratio_a_first, ratio_b_first;
+    /* Pairs (trials) are taken for independent. The verdict stands up to this correlation of those
+       that follow each other, which stretches the standard error by sqrt((1 + r) / (1 - r)); 0: it
+       is inconclusive, or does not rest on the spread. Of a family's comparison, by itself. */
+    double holds_to;
     size_t family; /* comparisons that were judged together; 0: it was judged alone */
     /* Where family > 0: the verdict without the others; adjusted by Holm; by Benjamini, Hochberg.
      */
@@ -145,6 +157,15 @@ bool comparison_append_needed(const struct comparison *comparison, struct text *
 enum status paired_analyze(const double *a, const double *b, size_t count,
                            const struct compare_options *options, struct comparison *ret,
                            struct error *err);
+
+/*
+ * The same where it is known of each pair whether b ran before a (`b_first`; NULL: not known). If
+ * the ratio depends on that, which chance explains in 1 of 100 (stats/crossover.h), the interval
+ * reaches what either half of the pairs says, since an arm may profit from the other before it.
+ */
+enum status crossover_analyze(const double *a, const double *b, const bool *b_first, size_t count,
+                              const struct compare_options *options, struct comparison *ret,
+                              struct error *err);
 
 /*
  * Unpaired: trial estimates of two stored results; Welch's t (Biometrika 34 (1947)) on their logs.

@@ -8,6 +8,8 @@
 /* Chances of seeing a trend, or neighbours that are alike, where there is none. */
 #define TREND_RISK 0.03
 #define SERIAL_RISK 0.02
+/* Of two series, whose trends move an interval of their difference both. */
+#define TREND_RISK_OF_BOTH 0.01
 /* A sixth of these is where it is certain. */
 #define CERTAIN 6
 #define CORRELATION_MOST 0.9
@@ -53,6 +55,14 @@ static double chance_of_ratio(double ratio, double n)
     return beta_cdf(fmin(fmax((ratio - 2 + half) / (2 * half), 0), 1), shape, shape);
 }
 
+/* Which of its chances show something. */
+static void look_at_chances(struct succession *s, double trend_risk)
+{
+    s->trend = s->p_trend < trend_risk;
+    s->serial = s->p_serial < SERIAL_RISK;
+    s->certain = s->p_trend * CERTAIN < trend_risk || s->p_serial * CERTAIN < SERIAL_RISK;
+}
+
 struct succession succession_find(const double *values, size_t count)
 {
     struct succession ret = {0};
@@ -75,9 +85,28 @@ struct succession succession_find(const double *values, size_t count)
     ret.p_serial = chance_of_ratio(s.distances / s.squares, n);
     lag = s.neighbours / s.squares;
     ret.correlation = fmin(fmax(lag + (1 + 3 * lag) / n, 0), CORRELATION_MOST);
-    ret.trend = ret.p_trend < TREND_RISK;
-    ret.serial = ret.p_serial < SERIAL_RISK;
-    ret.certain = ret.p_trend * CERTAIN < TREND_RISK || ret.p_serial * CERTAIN < SERIAL_RISK;
+    look_at_chances(&ret, TREND_RISK);
+    return ret;
+}
+
+/* Of two chances: that of a product so small, which is chi squared on 4 degrees of freedom. */
+static double chance_of_both(double a, double b)
+{
+    return a * b > 0 ? a * b * (1 - log(a * b)) : 0;
+}
+
+struct succession succession_join(const struct succession *a, const struct succession *b)
+{
+    struct succession ret = {.tested = true};
+
+    if (!a->tested || !b->tested)
+        return a->tested ? *a : *b;
+    ret.change = fabs(a->change) + fabs(b->change);
+    ret.error = hypot(a->error, b->error);
+    ret.p_trend = chance_of_both(a->p_trend, b->p_trend);
+    ret.p_serial = chance_of_both(a->p_serial, b->p_serial);
+    ret.correlation = 0.5 * (a->correlation + b->correlation);
+    look_at_chances(&ret, TREND_RISK_OF_BOTH);
     return ret;
 }
 

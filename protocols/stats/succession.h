@@ -14,6 +14,10 @@
 
 /* Fewer values are not tested. */
 #define SUCCESSION_LEAST 5
+/* Fewer show a correlation of 0.5 in less than four of five series. */
+#define SUCCESSION_MANY 30
+/* What stands up to this correlation of neighbours needs no word about them. */
+#define SUCCESSION_SURE 0.9
 
 struct succession {
     bool tested;        /* false: too few values, or all alike; the rest is 0 then */
@@ -36,6 +40,13 @@ struct succession {
 struct succession succession_find(const double *values, size_t count);
 
 /*
+ * Of two series that are compared with each other: the chances of both together, by Fisher's
+ * product ("Statistical Methods for Research Workers", 21.1), the changes added up, and the mean of
+ * their correlations. Where one was not tested, the other. A trend is seen by chance in 1 of 100.
+ */
+struct succession succession_join(const struct succession *a, const struct succession *b);
+
+/*
  * What was seen, for an interval of the mean: half of a trend's change, so that it reaches the
  * levels at both ends (0: no trend), in the unit of the values; and the square root of (1 + r) / (1
  * - r) for neighbours with the correlation r, which stretches a standard error (1: they are not
@@ -43,6 +54,8 @@ struct succession succession_find(const double *values, size_t count);
  */
 double succession_shift(const struct succession *succession);
 double succession_stretch(const struct succession *succession);
+/* The latter for the largest correlation that is estimated, 0.9: sqrt(1.9 / 0.1). */
+#define SUCCESSION_MOST_STRETCH 4.358898943540674
 /* The half-width that admits the larger of both, where it is `half` under independence. */
 double succession_half_width(const struct succession *succession, double half);
 

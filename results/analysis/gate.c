@@ -56,7 +56,8 @@ json_t *gate_undecided_by(const struct stored_comparison *comparison)
 /*
  * Slower beyond the margin is worse. A slowdown that is real but whose interval still reaches
  * inside the margin is not shown to be worse than allowed, and not shown to be fine: inconclusive.
- * In a family each must pass by itself, and to be worse takes the adjusted p. Of attainment and
+ * In a family each must pass by itself, and to be worse takes the adjusted p. What the order of
+ * measuring may explain is neither (`undetermined`: its p admits that). Of attainment and
  * capacity the whole interval must lie above what the margin allows, or below it.
  */
 enum gate_decision gate_decide(const struct stored_comparison *comparison)
@@ -64,7 +65,7 @@ enum gate_decision gate_decide(const struct stored_comparison *comparison)
     const struct comparison *numbers = &comparison->numbers;
     json_auto_t *undecided_by = gate_undecided_by(comparison);
     enum compare_verdict verdict;
-    bool worse;
+    double p_worse;
 
     if (!comparability_is_evidence(comparison->judgement))
         return GATE_NOT_COMPARABLE;
@@ -80,9 +81,8 @@ enum gate_decision gate_decide(const struct stored_comparison *comparison)
     verdict = numbers->family > 1 ? numbers->verdict_alone : numbers->verdict;
     if (verdict == COMPARE_EQUIVALENT || verdict == COMPARE_FASTER)
         return GATE_PASSES;
-    worse = numbers->family > 1 ? numbers->p_worse_family <= 0.5 * (1 - numbers->confidence)
-                                : comparison_beyond_margin(numbers) > 0;
-    return worse ? GATE_WORSE : GATE_INCONCLUSIVE;
+    p_worse = numbers->family > 1 ? numbers->p_worse_family : numbers->p_worse;
+    return p_worse <= 0.5 * (1 - numbers->confidence) ? GATE_WORSE : GATE_INCONCLUSIVE;
 }
 
 struct gate {

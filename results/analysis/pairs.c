@@ -116,8 +116,9 @@ static enum status join(const struct arm *arms, size_t count, struct pairs *pair
     pairs->planned = count / 2;
     pairs->a = calloc(pairs->planned + 1, sizeof(double));
     pairs->b = calloc(pairs->planned + 1, sizeof(double));
+    pairs->b_first = calloc(pairs->planned + 1, sizeof(*pairs->b_first));
     pairs->served = calloc(pairs->planned + 1, sizeof(*pairs->served));
-    for (size_t k = 0; pairs->a && pairs->b && k < pairs->planned; k++) {
+    for (size_t k = 0; pairs->a && pairs->b && pairs->b_first && k < pairs->planned; k++) {
         const struct arm *first = &arms[2 * k], *second = &arms[2 * k + 1];
         const struct arm *bad = !first->present || isnan(first->time_ns) ? first : second;
 
@@ -126,6 +127,7 @@ static enum status join(const struct arm *arms, size_t count, struct pairs *pair
                 first->is_b ? (struct served_pair){second->share, first->share}
                             : (struct served_pair){first->share, second->share};
         if (bad->present && !isnan(bad->time_ns)) {
+            pairs->b_first[pairs->count] = first->is_b;
             pairs->a[pairs->count] = first->is_b ? second->time_ns : first->time_ns;
             pairs->b[pairs->count++] = first->is_b ? first->time_ns : second->time_ns;
             continue;
@@ -137,8 +139,9 @@ static enum status join(const struct arm *arms, size_t count, struct pairs *pair
             text_append(&dropped, "not run");
     }
     pairs->dropped = text_steal(&dropped);
-    return pairs->a && pairs->b && pairs->served && pairs->dropped ? STATUS_OK
-                                                                   : error_no_memory(err);
+    return pairs->a && pairs->b && pairs->b_first && pairs->served && pairs->dropped
+               ? STATUS_OK
+               : error_no_memory(err);
 }
 
 /* In a plan of arms every cell has what its arm sets, be it nothing. */
@@ -239,6 +242,7 @@ void pairs_finish(struct pairs *pairs)
         return;
     free(pairs->a);
     free(pairs->b);
+    free(pairs->b_first);
     free(pairs->served);
     free(pairs->dropped);
     memset(pairs, 0, sizeof(*pairs));

@@ -10,6 +10,7 @@
 #ifndef ASSAY_RESULTS_ANALYSIS_PAIRS_H
 #define ASSAY_RESULTS_ANALYSIS_PAIRS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,7 @@ struct pairs {
     int64_t cells[2]; /* rows: a, b */
     size_t places[2]; /* of both among the plan's cells */
     double *a, *b;    /* heap: time per iteration in ns, pair by pair in the order of running */
+    bool *b_first;    /* heap: of each, whether b ran before a */
     enum estimate_centre centre; /* mean or median of a trial's steady part: the protocol's clause
                                     analysis.compare_by */
     double step_ns[2];           /* of the clock in a and in b (struct estimate) */

@@ -125,9 +125,9 @@ static void compare_pairs(struct store *store, const struct compare_options *opt
         error_set(&comparison->why, STATUS_INVALID, "no pair has two steady trials: %s",
                   pairs->dropped);
     if (pairs->count > 0)
-        made = paired_analyze(pairs->a, pairs->b, pairs->count, options, &comparison->numbers,
-                              comparison->figure == COMPARE_TIME ? &comparison->why : NULL) ==
-               STATUS_OK;
+        made = crossover_analyze(
+                   pairs->a, pairs->b, pairs->b_first, pairs->count, options, &comparison->numbers,
+                   comparison->figure == COMPARE_TIME ? &comparison->why : NULL) == STATUS_OK;
     if (made && comparison->figure == COMPARE_TIME)
         comparison_round(&comparison->numbers, pairs->a[0], pairs->step_ns[0], pairs->step_ns[1]);
     else if (made) /* nothing is known of the steps of mean latencies */

@@ -10,7 +10,7 @@ import verify_body
 import verify_figures
 from verify_figures import UNKNOWN, alike, close, each, hour, number, range_of
 
-VERSIONS = (17, 18, 19, 20, 21, 22, 23)  # of comparisons: the rules of this text
+VERSIONS = (17, 18, 19, 20, 21, 22, 23, 24)  # of comparisons: the rules of this text
 CONDITIONS = ("contention", "steal", "cgroup_throttled", "device_throttled", "device_shared")
 CONDITIONS_FROM = 22  # the version of comparisons that tells them
 UNDECIDED_FROM = 23  # that whose gates and acceptances decide nothing under them

@@ -199,6 +199,65 @@ TEST(a_trend_of_pairs_is_admitted)
     assert_true(paired(0.02, 0.005, 10).order_change == 0);
 }
 
+/* b is 2 % faster where a ran just before it, and as fast as a elsewhere: no difference is shown.
+ */
+TEST(an_arm_that_profits_from_the_other)
+{
+    double a[10], b[10];
+    bool b_first[10];
+    struct comparison c;
+
+    for (size_t i = 0; i < 10; i++) {
+        const double noise = (i / 2) % 2 ? 0.001 : -0.001;
+
+        b_first[i] = i % 2;
+        a[i] = 1e6 + 137 * (double)i;
+        b[i] = a[i] * exp(noise - (b_first[i] ? 0 : 0.02));
+    }
+    assert_int_equal(paired_analyze(a, b, 10, &defaults, &c, NULL), STATUS_OK);
+    assert_true(c.differs && c.ratio_a_first == 0);
+    assert_int_equal(crossover_analyze(a, b, b_first, 10, &defaults, &c, NULL), STATUS_OK);
+    assert_false(c.differs);
+    assert_int_equal(c.verdict, COMPARE_INCONCLUSIVE);
+    assert_true(fabs(log(c.ratio_a_first) + 0.0202) < 1e-3 && fabs(log(c.ratio_b_first)) < 1e-3);
+    assert_true(c.ratio.lo < c.ratio_a_first && c.ratio.hi > c.ratio_b_first);
+}
+
+/* Both arms warm up by 2 % while they are measured one after the other. */
+TEST(a_trend_of_trials_decides_nothing)
+{
+    double a[10], b[10];
+    struct comparison c;
+
+    for (size_t i = 0; i < 10; i++) {
+        a[i] = 1e6 * exp(0.002 * (double)i + (i % 2 ? 3e-4 : -3e-4));
+        b[i] = a[i] * exp(0.02);
+    }
+    assert_int_equal(unpaired_analyze(a, 10, b, 10, &defaults, &c, NULL), STATUS_OK);
+    assert_true(fabs(c.order_change - expm1(0.036)) < 3e-3);
+    assert_int_equal(c.verdict, COMPARE_INCONCLUSIVE);
+    for (size_t i = 0; i < 10; i++)
+        b[i] = a[i] * exp(0.05);
+    assert_int_equal(unpaired_analyze(a, 10, b, 10, &defaults, &c, NULL), STATUS_OK);
+    assert_true(c.differs && c.undetermined);
+    assert_int_equal(c.verdict, COMPARE_INCONCLUSIVE);
+    assert_true(c.needed_pairs == 0 && c.holds_to == 0 && c.p_difference > 0.05);
+    for (size_t i = 0; i < 10; i++)
+        b[i] = a[i] * exp(0.5);
+    assert_int_equal(unpaired_analyze(a, 10, b, 10, &defaults, &c, NULL), STATUS_OK);
+    assert_int_equal(c.verdict, COMPARE_SLOWER);
+}
+
+/* The standard error may be stretched until the quantile of t takes all of the difference. */
+TEST(up_to_which_correlation_it_stands)
+{
+    const struct comparison c = paired(0.03, 0.01, 10);
+    const double stretch = 0.03 / (student_quantile(0.975, 9) * 0.01 / sqrt(10));
+
+    assert_true(fabs((1 + c.holds_to) / (1 - c.holds_to) - stretch * stretch) < 1e-6);
+    assert_true(paired(0.005, 0.01, 10).holds_to == 0);
+}
+
 /* p = 2^(1 - n) of n alike signs, 2 / C(2n, n) of two groups apart; at 5 %, 10 % for a margin. */
 TEST(without_spread_few_decide_nothing)
 {

@@ -85,6 +85,45 @@ TEST(values_that_show_nothing)
     assert_true(succession_find(line, 5).p_trend == 0);
 }
 
+/* Of two series: as seldom seen by chance as declared, and more often than in one where it is. */
+TEST(two_series_together)
+{
+    double seen[3] = {0}, values[2][10];
+    struct random random;
+
+    random_init(&random, 7, 0);
+    for (size_t c = 0; c < CASES; c++) {
+        struct succession each[2], both;
+
+        for (size_t k = 0; k < 2; k++) {
+            double noise = random_next_normal(&random);
+
+            for (size_t i = 0; i < 10; i++) {
+                values[k][i] = noise;
+                noise = (c % 2 ? 0.8 : 0) * noise + (c % 2 ? 0.6 : 1) * random_next_normal(&random);
+            }
+            each[k] = succession_find(values[k], 10);
+        }
+        both = succession_join(&each[0], &each[1]);
+        seen[0] += c % 2 ? 0 : (double)both.trend / CASES * 2;
+        seen[1] += c % 2 ? 0 : (double)both.serial / CASES * 2;
+        seen[2] += c % 2 ? (double)both.serial / CASES * 2 : 0;
+    }
+    assert_true(seen[0] > 0.004 && seen[0] < 0.018);
+    assert_true(seen[1] > 0.012 && seen[1] < 0.035);
+    assert_true(seen[2] > 0.5);
+}
+
+TEST(one_series_of_two_is_too_short)
+{
+    const double line[] = {1, 2, 3, 4, 5};
+    const struct succession tested = succession_find(line, 5), none = succession_find(line, 4);
+
+    assert_true(succession_join(&none, &tested).change == 4);
+    assert_true(succession_join(&tested, &none).trend);
+    assert_false(succession_join(&none, &none).tested);
+}
+
 TEST(independence_adds_nothing)
 {
     const struct succession none = {0};
