@@ -25,7 +25,7 @@ static const struct argp_option options[] = {
     {"only", 'o', "PART", 0,
      "one part: mean, percentile, two-state, levels, flat, change, shape, hard, trials, grades, "
      "marked, "
-     "verdicts, compare, history, acceptance, rivals",
+     "verdicts, compare, order, history, acceptance, rivals",
      0},
     {"parts", 'd', "DIR", 0,
      "keep each case in this folder when it is done, and go on from there; says how far it is", 0},
@@ -75,6 +75,7 @@ static void measure(const struct settings *settings, struct table *table)
     measure_disturbed(settings, table);
     measure_cells(settings, table);
     measure_comparisons(settings, table);
+    measure_dependence(settings, table);
     measure_history(settings, table);
     measure_acceptance(settings, table);
     measure_rivals(settings, table);

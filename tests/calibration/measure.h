@@ -37,6 +37,12 @@ void measure_comparisons(const struct settings *settings, struct table *table);
  */
 void measure_families(const struct settings *settings, struct table *table);
 
+/*
+ * Comparisons whose trials or pairs are not independent, or depend on the arm that ran first
+ * (unpaired_analyze, crossover_analyze).
+ */
+void measure_dependence(const struct settings *settings, struct table *table);
+
 /* Decisions of other tools' rules on such series; nothing is promised of them. */
 void measure_rivals(const struct settings *settings, struct table *table);
 
