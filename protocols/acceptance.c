@@ -5,6 +5,7 @@
 #include "harness/core/shape.h"
 #include "protocols/stats/distribution.h"
 #include "protocols/stats/special.h"
+#include "protocols/stats/succession.h"
 
 static const char *const verdicts[] = {[ACCEPTANCE_ACCEPTED] = "accepted",
                                        [ACCEPTANCE_REJECTED] = "rejected",
@@ -36,6 +37,13 @@ enum acceptance_verdict acceptance_judge(const struct acceptance_rule *rule,
     if (sign * (rule->declared - *ret_best) > 0)
         return ACCEPTANCE_REJECTED;
     return sign * (*ret_worst - rule->limiting) > 0 ? ACCEPTANCE_ACCEPTED : ACCEPTANCE_INCONCLUSIVE;
+}
+
+double acceptance_holds_to(double value, double bound, double level)
+{
+    if (!(value > 0 && bound > 0 && level > 0) || value == bound)
+        return NAN;
+    return succession_correlation_of(log(level / value) / log(bound / value));
 }
 
 /* (log x - log reference) in standard errors, positive where x is the better. */

@@ -57,6 +57,14 @@ enum acceptance_verdict acceptance_judge(const struct acceptance_rule *rule,
                                          const struct acceptance_measured *measured,
                                          double *ret_best, double *ret_worst);
 
+/*
+ * Trials are taken for independent. Up to which correlation of those that follow each other a
+ * verdict stands that `bound` (worst where it was accepted, best where rejected) makes of a level
+ * (limiting or declared): where the bound, its distance from the value stretched by sqrt((1 + r) /
+ * (1 - r)), reaches the level. NAN for figures that are not above 0 or not apart.
+ */
+double acceptance_holds_to(double value, double bound, double level);
+
 struct acceptance_chances {
     double accepted, rejected; /* the rest is inconclusive */
 };

@@ -129,7 +129,7 @@ static double holds_to(const struct comparison *r, double apart, double inside,
 
     if (r->verdict == COMPARE_INCONCLUSIVE)
         return 0;
-    return (stretch * stretch - 1) / (stretch * stretch + 1);
+    return succession_correlation_of(stretch);
 }
 
 /* Where the order of measuring is seen, the chances admit more than the interval does. */

@@ -10,6 +10,7 @@
 #include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "protocols/stats/distribution.h"
+#include "protocols/stats/succession.h"
 #include "reports/comparison_words.h"
 #include "reports/dossier_internal.h"
 #include "reports/plot.h"
@@ -122,6 +123,43 @@ static void say_items(struct doc *doc, const struct view *view, const json_t *bo
     EACH(item, json_object_get(body, "items"))
         say_item(doc, view, json_object_get(body, "contract"), item, item_at);
     doc_close(doc);
+}
+
+/* Of a unit: up to which correlation between its trials its verdict stands; NAN: it has none. */
+static double holds_to(const json_t *item, const json_t *unit)
+{
+    const char *verdict = member_text(unit, "verdict");
+    const bool accepted = !strcmp(verdict, "accepted");
+
+    if (!accepted && strcmp(verdict, "rejected") != 0)
+        return NAN;
+    return acceptance_holds_to(member_real(unit, "value"),
+                               member_real(unit, accepted ? "worst" : "best"),
+                               member_real(item, accepted ? "limiting" : "declared"));
+}
+
+/* What all verdicts assume of the trials, and where the one that needs it most would fall. */
+static void say_independence(struct doc *doc, const json_t *body)
+{
+    double least = SUCCESSION_SURE;
+    const char *result = NULL;
+
+    EACH(item, json_object_get(body, "items"))
+        EACH(unit, json_object_get(item, "units")) {
+            const double most = holds_to(item, unit);
+
+            if (most < least) {
+                least = most;
+                result = member_text(unit, "result");
+            }
+        }
+    if (result)
+        doc_say(
+            doc, NULL,
+            "Trials are taken for independent, which few check poorly: the verdict on {code %s} "
+            "stands up to a correlation of %.2g between those that follow each other, and no "
+            "other falls sooner.",
+            result, fmax(least, 0));
 }
 
 /*
@@ -285,6 +323,7 @@ void acceptance_document(struct doc *doc, const json_t *body)
     say_answer(doc, body);
     doc_close(doc);
     say_items(doc, NULL, body);
+    say_independence(doc, body);
 }
 
 void dossier_accepted(struct doc *doc, const json_t *body)
@@ -300,6 +339,7 @@ static void say_acceptance(struct doc *doc, const struct view *view, const json_
     doc_say(doc, "soft", "Contract {digest %s}", member_string(body, "contract_sha256"));
     doc_close(doc);
     say_items(doc, view, body);
+    say_independence(doc, body);
     doc_open(doc, DOC_GROUP, "charts");
     EACH(item, json_object_get(body, "items"))
         append_characteristic(doc->out, body, item, item_at);

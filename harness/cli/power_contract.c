@@ -95,6 +95,10 @@ static void say_power(struct doc *doc, const json_t *made)
             "Every item must be accepted: where all are as declared that happens with %.4g %% at "
             "least (without fleets); the buyer's risk is that of one item",
             100 * member_real(made, "accepted_as_declared"));
+    doc_say(
+        doc, NULL,
+        "Where trials that follow each other have a correlation of 0.5, alpha is up to three "
+        "times and beta twice as large, and few trials seldom show it: measure at several hours");
 }
 
 int power_contract(const struct command_line *line, double sd)

@@ -116,6 +116,11 @@ static double stretch_of(double correlation)
     return sqrt((1 + correlation) / (1 - correlation));
 }
 
+double succession_correlation_of(double stretch)
+{
+    return (stretch * stretch - 1) / (stretch * stretch + 1);
+}
+
 double succession_shift(const struct succession *s)
 {
     return s->trend ? 0.5 * fabs(s->change) : 0;

@@ -59,6 +59,9 @@ double succession_stretch(const struct succession *succession);
 /* The half-width that admits the larger of both, where it is `half` under independence. */
 double succession_half_width(const struct succession *succession, double half);
 
+/* The correlation that stretches a standard error by so much: (s^2 - 1) / (s^2 + 1). */
+double succession_correlation_of(double stretch);
+
 /*
  * How far the mean may be off where the order matters but is not seen, in the unit of the values:
  * the larger of half of the fitted change with its standard error, and of `half` with the

@@ -85,6 +85,11 @@ version: 1
             for said in ("contract tender version 1, 1 item,", "is in the recorded plan", "<b>accepted</b></td>",
                          "1.0000 calls/s", "0.50000 calls/s", f"{unit['worst']:#.5g}".rstrip(".")):
                 self.assertIn(said, page, format)
+        # The limiting level at one and a half times the distance of the bound: (1.5^2 - 1) / (1.5^2 + 1).
+        near = unit["value"] * (unit["worst"] / unit["value"]) ** 1.5
+        call = self.accept(self.contract(f"{unit['value']:.9g} calls/s", f"{near:.9g} calls/s"), "--no-record")
+        self.assertEqual(call.status, 0, call.err)
+        self.assertIn("stands up to a correlation of 0.38 between", " ".join(call.out.split()))
         # A contract that was written afterwards is told as such.
         later = self.accept(self.contract("1 Mcalls/s", "0.9 Mcalls/s"), "--no-record")
         self.assertEqual(later.status, 1, later.err)

@@ -97,6 +97,15 @@ TEST(risks)
                 }
 }
 
+/* The bound at twice its distance: a standard error twice as large, (4 - 1) / (4 + 1). */
+TEST(up_to_which_correlation_a_verdict_stands)
+{
+    assert_float_equal(acceptance_holds_to(1, 1.1, 1.21), 0.6, 1e-12);
+    assert_float_equal(acceptance_holds_to(1, 1 / 1.1, 1 / 1.21), 0.6, 1e-12);
+    assert_true(isnan(acceptance_holds_to(1, 1, 1.21)));
+    assert_true(isnan(acceptance_holds_to(1, NAN, 1.21)));
+}
+
 TEST(trials)
 {
     const struct acceptance_rule rule = {100, 97, 0.05, 0.1, false};
