@@ -267,57 +267,75 @@ void comparison_names_words(struct text *out, const json_t *list, size_t most)
         doc_phrase(out, " and %zu more", count - most);
 }
 
-/* What the order of measuring did to the numbers, and what they assume of it. */
-static void say_order(struct doc *doc, const struct comparison *numbers)
+/* Begins one of several clauses. */
+static void next_clause(struct text *out, size_t start)
 {
-    if (numbers->order_change != 0 && numbers->paired)
-        doc_say(doc, NULL,
-                "the ratio moved by %+.2g %% from the first pair to the last: the interval reaches "
-                "both ends",
-                100 * numbers->order_change);
-    else if (numbers->order_change != 0)
-        doc_say(doc, NULL,
-                "the levels of a and b moved by %.2g %% together from the first trial to the last: "
-                "the interval reaches all ends",
-                100 * fabs(numbers->order_change));
-    if (numbers->order_correlation != 0)
-        doc_say(doc, NULL,
-                "%s that follow each other are alike (correlation %.2g): the interval is of this "
-                "hour, and wider by that",
-                numbers->paired ? "pairs" : "trials", numbers->order_correlation);
-    if (numbers->ratio_a_first != 0)
-        doc_say(
-            doc, NULL,
-            "b/a is %.4g where a ran first and %.4g where b did, which a change within the pair "
-            "explains or an arm that profits from the other before it: the interval reaches both",
-            numbers->ratio_a_first, numbers->ratio_b_first);
-    if (numbers->undetermined)
-        doc_say(
-            doc, NULL,
-            "so the interval is not to be trusted with a verdict: measure both again at another "
-            "hour%s",
-            numbers->paired ? "" : ", or in pairs (`assay ab`)");
+    if (out->length > start)
+        doc_phrase(out, "; ");
 }
 
 /* What the verdict assumes of the order, and how much of it could be otherwise. */
-static void say_independence(struct doc *doc, const struct comparison *numbers)
+static void append_independence(struct text *out, const struct comparison *numbers)
 {
     const size_t least = numbers->count_a < numbers->count_b ? numbers->count_a : numbers->count_b;
 
-    if (numbers->holds_to != 0 && numbers->holds_to < SUCCESSION_SURE && numbers->family <= 1)
-        doc_say(doc, NULL,
-                "%s are taken for independent%s: the verdict stands up to a correlation of %.2g "
-                "between those that follow each other",
-                numbers->paired ? "pairs" : "trials",
-                least < SUCCESSION_LEAST  ? ", which so few cannot check"
-                : least < SUCCESSION_MANY ? ", which so few check poorly"
-                                          : "",
-                numbers->holds_to);
+    doc_phrase(out,
+               "%s are taken for independent%s: the verdict stands up to a correlation of %.2g "
+               "between those that follow each other",
+               numbers->paired ? "pairs" : "trials",
+               least < SUCCESSION_LEAST  ? ", which so few cannot check"
+               : least < SUCCESSION_MANY ? ", which so few check poorly"
+                                         : "",
+               numbers->holds_to);
+}
+
+static void append_change(struct text *out, const struct comparison *numbers)
+{
+    if (numbers->paired)
+        doc_phrase(out,
+                   "the ratio moved by %+.2g %% from the first pair to the last: the interval "
+                   "reaches both ends",
+                   100 * numbers->order_change);
+    else
+        doc_phrase(out,
+                   "the levels of a and b moved by %.2g %% together from the first trial to the "
+                   "last: the interval reaches all ends",
+                   100 * fabs(numbers->order_change));
+}
+
+void comparison_order_words(struct text *out, const struct comparison *numbers)
+{
+    const size_t start = out->length;
+
+    if (numbers->order_change != 0)
+        append_change(out, numbers);
+    if (numbers->order_correlation != 0) {
+        next_clause(out, start);
+        doc_phrase(out,
+                   "%s that follow each other are alike (correlation %.2g): the interval is of "
+                   "this hour, and wider by that",
+                   numbers->paired ? "pairs" : "trials", numbers->order_correlation);
+    }
+    if (numbers->ratio_a_first != 0) {
+        next_clause(out, start);
+        doc_phrase(out,
+                   "b/a is %.4g where a ran first and %.4g where b did, by a change within the "
+                   "pair or an arm that profits from the other before it: the interval reaches "
+                   "both",
+                   numbers->ratio_a_first, numbers->ratio_b_first);
+    }
+    if (numbers->undetermined)
+        doc_phrase(out, "; no verdict stands on that: measure both again at another hour%s",
+                   numbers->paired ? "" : ", or in pairs (`assay ab`)");
+    if (numbers->holds_to != 0 && numbers->holds_to < SUCCESSION_SURE && numbers->family <= 1) {
+        next_clause(out, start);
+        append_independence(out, numbers);
+    }
 }
 
 void comparison_basis(struct doc *doc, const struct comparison *numbers)
 {
-    CLEANUP(text_finish) struct text needed = TEXT_INIT;
+    CLEANUP(text_finish) struct text needed = TEXT_INIT, order = TEXT_INIT;
 
     doc_add(doc, "time b/a %s",
             numbers->centre == ESTIMATE_MEDIAN ? "by the trials' medians " : "");
@@ -332,8 +350,9 @@ void comparison_basis(struct doc *doc, const struct comparison *numbers)
                 "the values are rounded in steps as wide as their spread: the interval is wider by "
                 "%.2g %%",
                 100 * numbers->rounding);
-    say_order(doc, numbers);
-    say_independence(doc, numbers);
+    comparison_order_words(&order, numbers);
+    if (order.length > 0)
+        doc_say(doc, NULL, "%s", order.data);
     if (numbers->family > 1) {
         doc_add(doc, "judged in a family of %zu: ", numbers->family);
         comparison_family_words(&doc->block, numbers);

@@ -52,6 +52,12 @@ void comparison_undecided_words(struct text *out, const json_t *undecided_by);
 /* A line: what to do where conditions could turn the verdict; nothing where there are none. */
 void comparison_conditions_remedy(struct doc *doc, const struct stored_comparison *comparison);
 
+/*
+ * What the order of measuring did to the numbers, and up to which correlation between neighbours
+ * the verdict stands, as clauses with "; " between them; nothing where there is nothing to say.
+ */
+void comparison_order_words(struct text *out, const struct comparison *numbers);
+
 /* Lines: what a ratio of times rests on, and what limits it. */
 void comparison_basis(struct doc *doc, const struct comparison *numbers);
 

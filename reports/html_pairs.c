@@ -120,6 +120,7 @@ static void say_verdict(struct doc *doc, const struct view *view,
 static void say_certainty(struct doc *doc, const struct stored_comparison *comparison)
 {
     const struct comparison *numbers = &comparison->numbers;
+    CLEANUP(text_finish) struct text order = TEXT_INIT;
 
     if (comparison->figure != COMPARE_TIME && comparison->has_numbers) {
         doc_add(doc, "{bold How sure:} ");
@@ -139,6 +140,9 @@ static void say_certainty(struct doc *doc, const struct stored_comparison *compa
     doc_add(doc, " of %zu planned, run side by side in random order", comparison->pairs.planned);
     if (numbers->no_spread)
         doc_add(doc, "; %s", comparison_alike_words(numbers));
+    comparison_order_words(&order, numbers);
+    if (order.length > 0)
+        doc_add(doc, "; %s", order.data);
     if (numbers->verdict == COMPARE_INCONCLUSIVE && numbers->needed_pairs > 0) {
         doc_add(doc, "; ");
         comparison_append_needed(numbers, &doc->block);

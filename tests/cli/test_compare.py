@@ -424,6 +424,13 @@ class Compare(CliTest):
         self.assertEqual(self.gate(*known, "--margin", within), 3)
         self.assertEqual(self.gate(*known, "--margin", str(ratio["lo"] * 0.999 - 1)), 1)
         self.assertEqual(self.gate(*known, "--margin", str(ratio["hi"] * 1.001 - 1)), 0)
+        # What has little left of the margin says how little it takes for granted.
+        near = ("--margin", str(ratio["hi"] * 1.0002 - 1))
+        holds = self.compare(*known, *near)["comparison"]["holds_to"]
+        self.assertTrue(0 < holds < 0.9, holds)
+        said = " ".join(self.assay("compare", *known, *near, "--db", self.db).out.split())
+        self.assertIn("trials are taken for independent, which so few check poorly: the verdict stands up to a correlation of "
+                      f"{holds:.2g} between", said)
 
     def test_gate_forged(self):
         a, b = self.measure_slower()
