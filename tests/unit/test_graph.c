@@ -11,6 +11,7 @@
 #include "gpt2_witness.h"
 #include "harness/core/random.h"
 #include "tests/support/unit.h"
+#include "workloads/graph/cached.h"
 #include "workloads/graph/interpreter.h"
 #include "workloads/graph/operators.h"
 #include "workloads/graph/plan.h"
@@ -488,6 +489,121 @@ TEST(read_twice)
     graph_destroy(graph);
 }
 
+/* ---- a cache ---- */
+
+/* q, k and v of a position: the last row is the token. */
+static void fill_rows(double *x, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++)
+        x[i] = 4.0 * random_unit(random_at(2, 3, i)) - 2.0;
+}
+
+/*
+ * The token behind a cache as the last row of attention over the whole sequence, for every number
+ * of positions in its last block; what lies behind them is no number.
+ */
+static void check_cached(uint64_t first)
+{
+    enum { HEADS = 4, KV_HEADS = 2, SIZE = 3, PAGE = 4, ROW = (HEADS + 2 * KV_HEADS) * SIZE };
+    const struct graph_cache at = {PAGE, KV_HEADS, SIZE};
+    const uint64_t pages = graph_cache_pages(PAGE, first + 1), block = graph_cache_block(&at);
+    const struct graph_attributes whole = {
+        .length = first + 1, .heads = HEADS, .kv_heads = KV_HEADS};
+    const struct graph_attributes token = {
+        .first = first, .page = PAGE, .heads = HEADS, .kv_heads = KV_HEADS};
+    const struct graph_shape shapes[] = {MATRIX(first + 1, ROW), MATRIX(1, ROW),
+                                         MATRIX(pages, block), MATRIX(1, pages)};
+    double *x = malloc((first + 1) * ROW * sizeof(*x)), *cache = malloc(pages * block * sizeof(*x));
+    double *expected = malloc((first + 1) * HEADS * SIZE * sizeof(*x)), got[HEADS * SIZE];
+    int32_t *blocks = malloc(pages * sizeof(*blocks));
+    struct graph_interpreter *interpreter;
+    struct graph *graph;
+    uint32_t in[4], out[2];
+
+    fill_rows(x, (first + 1) * ROW);
+    for (uint64_t i = 0; i < pages; i++)
+        blocks[i] = (int32_t)(pages - 1 - i);
+    for (uint64_t i = 0; i < pages * block; i++)
+        cache[i] = NAN;
+    for (uint64_t s = 0; s < first; s++)
+        for (uint64_t h = 0; h < KV_HEADS; h++)
+            for (uint64_t i = 0; i < SIZE; i++) {
+                double *to = cache + (uint64_t)blocks[s / PAGE] * block;
+                const double *key = x + s * ROW + (HEADS + h) * SIZE + i;
+
+                to[graph_cache_key(&at, h, s % PAGE, i)] = key[0];
+                to[graph_cache_value(&at, h, s % PAGE, i)] = key[KV_HEADS * SIZE];
+            }
+    ASSERT_OK(graph_create(&graph, err));
+    for (size_t i = 0; i < 4; i++)
+        ASSERT_OK(
+            graph_give(graph, i == 3 ? GRAPH_INDICES : GRAPH_INPUT, "in", shapes[i], &in[i], err));
+    ASSERT_OK(graph_add(graph, &graph_op_attention, whole, "whole", &in[0], 1, &out[0], err));
+    ASSERT_OK(
+        graph_add(graph, &graph_op_attention_cached, token, "token", &in[1], 3, &out[1], err));
+    assert_int_equal(graph_op_attention_cached.flops(graph, &graph->nodes[1]),
+                     4 * HEADS * SIZE * (first + 1));
+    graph_lend(graph, out[0]);
+    graph_lend(graph, out[1]);
+    ASSERT_OK(graph_interpreter_create(graph, &interpreter, err));
+    graph_interpreter_give(interpreter, in[0], (struct graph_array){.f64 = x});
+    graph_interpreter_give(interpreter, in[1], (struct graph_array){.f64 = x + first * ROW});
+    graph_interpreter_give(interpreter, in[2], (struct graph_array){.f64 = cache});
+    graph_interpreter_give(interpreter, in[3], (struct graph_array){.i32 = blocks});
+    graph_interpreter_lend(interpreter, out[0], expected);
+    graph_interpreter_lend(interpreter, out[1], got);
+    ASSERT_OK(graph_interpreter_run(interpreter, 0, 2, err));
+    for (size_t i = 0; i < HEADS * SIZE; i++)
+        if (!(fabs(got[i] - expected[first * HEADS * SIZE + i]) < 1e-12))
+            fail_msg("behind %llu, element %zu: %g, not %g", (unsigned long long)first, i, got[i],
+                     expected[first * HEADS * SIZE + i]);
+    graph_interpreter_destroy(interpreter);
+    graph_destroy(graph);
+    free(x);
+    free(cache);
+    free(expected);
+    free(blocks);
+}
+
+TEST(cached)
+{
+    for (uint64_t first = 0; first < 14; first++)
+        check_cached(first);
+}
+
+/* Angles and positions of a row that is not a sequence's first. */
+TEST(first_position)
+{
+    enum { ROW = 8, LENGTH = 5, FIRST = 3 };
+    const struct graph_attributes all = {
+        .length = LENGTH, .heads = 2, .kv_heads = 1, .rope = 100.0};
+    struct graph_attributes rest = all;
+    const struct graph_shape shapes[] = {MATRIX(LENGTH, ROW), MATRIX(LENGTH - FIRST, ROW)};
+    double x[LENGTH * ROW], expected[LENGTH * ROW], got[(LENGTH - FIRST) * ROW];
+    struct graph_interpreter *interpreter;
+    struct graph *graph;
+    uint32_t in[2], out[2];
+
+    fill_rows(x, LENGTH * ROW);
+    rest.length = LENGTH - FIRST;
+    rest.first = FIRST;
+    ASSERT_OK(graph_create(&graph, err));
+    for (size_t i = 0; i < 2; i++) {
+        ASSERT_OK(graph_give(graph, GRAPH_INPUT, "in", shapes[i], &in[i], err));
+        ASSERT_OK(graph_add(graph, &graph_op_rope, i ? rest : all, "out", &in[i], 1, &out[i], err));
+        graph_lend(graph, out[i]);
+    }
+    ASSERT_OK(graph_interpreter_create(graph, &interpreter, err));
+    graph_interpreter_give(interpreter, in[0], (struct graph_array){.f64 = x});
+    graph_interpreter_give(interpreter, in[1], (struct graph_array){.f64 = x + FIRST * ROW});
+    graph_interpreter_lend(interpreter, out[0], expected);
+    graph_interpreter_lend(interpreter, out[1], got);
+    ASSERT_OK(graph_interpreter_run(interpreter, 0, 2, err));
+    assert_memory_equal(got, expected + FIRST * ROW, sizeof(got));
+    graph_interpreter_destroy(interpreter);
+    graph_destroy(graph);
+}
+
 /* ---- refusals ---- */
 
 static void refuse(const struct graph_op *op, struct graph_attributes attributes,
@@ -520,6 +636,9 @@ TEST(refusals)
     const struct graph_shape vector[] = {VECTOR(8), MATRIX(8, 6)}, qkv[] = {MATRIX(4, 24)};
     const struct graph_shape heads[] = {MATRIX(4, 24), VECTOR(6), VECTOR(4)};
     const struct graph_shape sum[] = {MATRIX(4, 8), MATRIX(8, 8)};
+    const struct graph_attributes cached = {.heads = 2, .kv_heads = 2, .first = 8, .page = 4};
+    const struct graph_shape block[] = {MATRIX(4, 12), MATRIX(9, 31), MATRIX(4, 3)};
+    const struct graph_shape pages[] = {MATRIX(4, 12), MATRIX(9, 32), MATRIX(4, 2)};
     const struct graph_shape loss[] = {MATRIX(4, 8), VECTOR(5)};
     const struct graph_shape tables[] = {VECTOR(4), MATRIX(9, 8), MATRIX(4, 8)};
     struct error refusal = ERROR_INIT;
@@ -532,6 +651,9 @@ TEST(refusals)
     refuse(&graph_op_linear, none, vector, 2, "its input first has 1 dimensions, not 2");
     refuse(&graph_op_attention, three, qkv, 1, "first has 24 elements, no multiple of 9 heads");
     refuse(&graph_op_attention, shared, qkv, 1, "3 heads of queries cannot share 2");
+    refuse(&graph_op_attention_cached, cached, block, 3,
+           "a block of second has 31 elements, 4 pos");
+    refuse(&graph_op_attention_cached, cached, pages, 3, "third has 2 blocks for each of 4 sequen");
     refuse(&graph_op_rope, three, qkv, 1, "24 elements, which are not 9 heads of an even size");
     refuse(&graph_op_head_norm, five, heads, 3, "second has 6 elements, a head of first 4");
     refuse(&graph_op_rms_norm, none, norm, 2, "second has 6 elements, a row of first has 8");

@@ -50,6 +50,8 @@ struct graph_value {
 /* What operators know besides their inputs; each names those that it has (operators.h). */
 struct graph_attributes {
     uint64_t length; /* positions of a sequence; rows are those of one sequence after another */
+    uint64_t first;  /* the position of a sequence's first row */
+    uint64_t page;   /* positions of a block of a cache */
     uint64_t heads, kv_heads; /* of queries; of keys and values */
     double epsilon;
     double rope;     /* the base of the angles */

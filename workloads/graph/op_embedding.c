@@ -1,6 +1,7 @@
 /*
  * embedding: tokens (rows), table (vocabulary, width), positions (context, width; may be left out)
- * -> (rows, width). Attribute: length, not above the context.
+ * -> (rows, width). Attributes: length and first, together not above the context; the gradients
+ * take first as 0.
  * embedding_gradient: the gradient of the result, tokens, table (for its shape) -> that of table.
  * position_gradient: the same, positions (for their shape) -> theirs.
  */
@@ -25,10 +26,11 @@ static enum status shape(const struct graph *graph, const struct graph_node *nod
         return error_set(err, STATUS_INVALID, "a row of %s has %llu elements, one of %s %llu",
                          table->name, (unsigned long long)graph_size(table, 1), positions->name,
                          (unsigned long long)graph_size(positions, 1));
-    if (node->attributes.length == 0 || node->attributes.length > graph_size(positions, 0))
+    if (node->attributes.length == 0 ||
+        node->attributes.first + node->attributes.length > graph_size(positions, 0))
         return error_set(err, STATUS_INVALID, "%s has %llu positions, a sequence %llu",
                          positions->name, (unsigned long long)graph_size(positions, 0),
-                         (unsigned long long)node->attributes.length);
+                         (unsigned long long)(node->attributes.first + node->attributes.length));
     return STATUS_OK;
 }
 
@@ -49,12 +51,13 @@ static enum status reference(const struct graph_step *step, struct error *err)
 {
     const struct graph_value *y = &step->graph->values[step->node->out[0]];
     const uint64_t width = graph_size(y, 1), length = step->node->attributes.length;
+    const uint64_t first = step->node->attributes.first;
 
     (void)err;
     for (uint64_t r = 0; r < graph_size(y, 0); r++) {
         const float *token = step->in[1].f32 + (uint64_t)step->in[0].i32[r] * width;
         const float *position =
-            step->node->in_count > 2 ? step->in[2].f32 + r % length * width : NULL;
+            step->node->in_count > 2 ? step->in[2].f32 + (first + r % length) * width : NULL;
 
         for (uint64_t i = 0; i < width; i++)
             step->out[0][r * width + i] = (double)token[i] + (position ? (double)position[i] : 0.0);

@@ -1,7 +1,7 @@
 /*
  * rope: q, k, v side by side, as attention takes them -> the same with rotated q and k: elements i
  * and i + size/2 of a head by position * rope^(-2 i / size) (Su et al. 2021, the halves as in
- * Llama). Attributes: heads, kv_heads, length, rope, inverse. Its gradient is the inverse.
+ * Llama). Attributes: heads, kv_heads, length, first, rope, inverse. Its gradient is the inverse.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -76,7 +76,7 @@ static enum status reference(const struct graph_step *step, struct error *err)
         const double *in = step->in[0].f64 + r * columns;
         double *out = step->out[0] + r * columns;
 
-        turns_at(attributes, r % attributes->length, size / 2, turns);
+        turns_at(attributes, attributes->first + r % attributes->length, size / 2, turns);
         for (uint64_t h = 0; h < turned; h++)
             rotate(in + h * size, out + h * size, size / 2, turns, step->adds);
         copy(in + turned * size, out + turned * size, columns - turned * size, step->adds);

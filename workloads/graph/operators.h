@@ -10,6 +10,7 @@
 #define GRAPH_OPERATORS(X)                                                                         \
     X(add)                                                                                         \
     X(attention)                                                                                   \
+    X(attention_cached)                                                                            \
     X(attention_gradient)                                                                          \
     X(column_sum)                                                                                  \
     X(cross_entropy)                                                                               \
