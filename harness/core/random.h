@@ -11,17 +11,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* 64 random bits at position `index` of stream `stream` under `seed`. */
-static inline uint64_t random_at(uint64_t seed, uint64_t stream, uint64_t index)
+/* Bits of `key` at position `index` of a counter. */
+static inline uint64_t random_keyed(uint64_t key, uint64_t index)
 {
-    uint64_t z = seed + 0x9e3779b97f4a7c15u * (stream + 1);
+    uint64_t z = key + 0x9e3779b97f4a7c15u * (index + 1);
 
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    z = (z ^ (z >> 31)) + 0x9e3779b97f4a7c15u * (index + 1);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return z ^ (z >> 31);
+}
+
+/* 64 random bits at position `index` of stream `stream` under `seed`. */
+static inline uint64_t random_at(uint64_t seed, uint64_t stream, uint64_t index)
+{
+    return random_keyed(random_keyed(seed, stream), index);
 }
 
 /* Uniform in [0, 1), 53 bits. */
