@@ -107,6 +107,52 @@ class Pass(CliTest):
                 self.assertIn(f"stack.yaml:{line}: ", call.err)
                 self.assertIn(words, call.err)
 
+    DECODE = LLAMA.replace("sequence_length: 4096", "decode: {context: 2048, page: 16}")
+
+    def test_decode_described(self):
+        call = self.describe(self.DECODE)
+        self.assertEqual(call.status, 0, call.err)
+        # 129 blocks of 16 positions, of 8 heads of 128, keys and values, in 32 layers.
+        for words in ("decode: a token of each sequence, behind 2048 positions",
+                      f"129 blocks of 16 positions a sequence and layer, {129 * 16 * 2 * 8 * 128 * 32} elements",
+                      "32 attention_cached", "parameters: 8030261248"):
+            self.assertIn(words, call.out)
+        self.assertNotIn("sequence length", call.out)
+        costs = self.describe(self.DECODE, "--json").json()["costs"]
+        read = 8030261248 - 128256 * 4096 # but for the embedding, of which each token reads a row
+        for cost, width, batch in zip(costs, (4, 4, 2, 2), (1, 2, 1, 2)):
+            self.assertEqual(cost["items"], batch)
+            self.assertEqual(cost["bytes"],
+                             width * (read + batch * (4096 + 2050 * 2 * 8 * 128 * 32)))
+            self.assertEqual(cost["flops"], batch * (2 * (read - 65 * 4096) + 32 * 4 * 4096 * 2049))
+            self.assertGreater(cost["device_memory_bytes"],
+                               width * (8030261248 + batch * 129 * 16 * 2 * 8 * 128 * 32))
+
+    def test_decode_refused(self):
+        for after, line, words in (
+                ("sequence_length: 4096\ndecode: {context: 8}", 7, "write one of them"),
+                ("decode: {context: 0}", 7, "context"),
+                ("decode: {page: 16}", 7, "context"),
+                ("decode: {context: 8, page: 1024}", 7, "page"),
+                ("decode: {context: 8, pages: 1}", 7, "pages"),
+                ("scenario: offline", 1, "sequence_length")):
+            with self.subTest(after=after):
+                call = self.describe(self.changed("sequence_length: 4096", after))
+                self.assertNotEqual(call.status, 0, call.out)
+                self.assertIn(f"stack.yaml:{line}: ", call.err)
+                self.assertIn(words, call.err)
+
+    def test_decode_run(self):
+        """A token behind a cache, on assay's own backend and on PoCL."""
+        for device in ("cpu:0", "opencl:0"):
+            for precision in ("fp32", "bf16"):
+                with self.subTest(device=device, precision=precision):
+                    db = os.path.join(self.folder, f"{device[:3]}-{precision}.db")
+                    call = self.assay("run", "llama_tiny_decode", "--device", device, "--precision", precision,
+                                      "--protocol", self.fast(), "--db", db, "--emulate")
+                    self.assertEqual(call.status, 0, call.err)
+                    self.assertEqual(self.assay("verify", db).status, 0)
+
     def test_run(self):
         """On assay's own backend, checked by the graph in fp64; both verifiers find nothing."""
         call = self.assay("run", "llama_tiny_pass", "--device", "cpu:0", "--precision", "fp32", "--protocol",

@@ -203,7 +203,7 @@ TEST(lanes)
 
         if (lanes[i] == 1)
             tile = (struct ops_tile){1, 6, 1, 24, 32, 16};
-        for (size_t m = 0; m < OPS_MODULES; m++) {
+        for (size_t m = 0; m < OPS_CACHE; m++) {
             device_module_unload(device, ops->modules[m]);
             ops->modules[m] = NULL;
             ops->lanes[m] = lanes[i];

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "workloads/declaration.h"
+#include "workloads/graph/cached.h"
 #include "workloads/graph/operators.h"
 #include "workloads/models/gpt2.h"
 
@@ -149,9 +150,11 @@ static enum status check_embedding(const struct check *check, struct stack_embed
     if (embedding->positions >= check->length)
         return STATUS_OK;
     return declaration_error(
-        check->declaration, "sequence_length", check->err,
-        "sequence_length is %lld, but the model embeds %lld positions; write a "
-        "smaller one, or a larger `positions`",
+        check->declaration,
+        declaration_has(check->declaration, "decode") ? "decode.context" : "sequence_length",
+        check->err,
+        "sequences have %lld positions, but the model embeds %lld positions; write a shorter one, "
+        "or a larger `positions`",
         (long long)check->length, (long long)embedding->positions);
 }
 
@@ -327,9 +330,10 @@ void stack_finish(struct stack *stack)
 struct builder {
     struct graph *graph;
     const struct stack *model;
-    uint64_t length;
-    unsigned number; /* of the block */
-    uint32_t table, x;
+    uint64_t length, first; /* positions; that of the first one */
+    uint64_t page;          /* of a cache; 0: there is none */
+    unsigned number;        /* of the block */
+    uint32_t table, x, blocks;
     struct error *err;
 };
 
@@ -402,10 +406,29 @@ static enum status norm_heads(const struct builder *builder, const struct stack_
     return add(builder, &graph_op_head_norm, attributes, "qk_norm", in, 3, at);
 }
 
+/* Over a cache of its own. */
+static enum status add_cached(const struct builder *builder, const struct stack_block *block,
+                              struct graph_attributes attributes, uint32_t *at)
+{
+    const struct graph_cache cache = {builder->page, attributes.kv_heads,
+                                      (uint64_t)block->attention.head};
+    const struct graph_shape shape = {
+        {builder->graph->values[builder->blocks].count, graph_cache_block(&cache)}, 2};
+    uint32_t in[] = {*at, GRAPH_NONE, builder->blocks};
+    char name[GRAPH_NAME_MAX];
+
+    attributes.length = 0; /* rows are sequences */
+    snprintf(name, sizeof(name), "b%u.cache", builder->number);
+    TRY(graph_give(builder->graph, GRAPH_INPUT, name, shape, &in[1], builder->err));
+    return add(builder, &graph_op_attention_cached, attributes, "attention", in, 3, at);
+}
+
 static enum status add_attention(struct builder *builder, const struct stack_block *block)
 {
     const struct stack_attention *attention = &block->attention;
     const struct graph_attributes attributes = {.length = builder->length,
+                                                .first = builder->first,
+                                                .page = builder->page,
                                                 .heads = (uint64_t)attention->heads,
                                                 .kv_heads = (uint64_t)attention->kv_heads,
                                                 .rope = attention->rope};
@@ -418,7 +441,8 @@ static enum status add_attention(struct builder *builder, const struct stack_blo
         TRY(norm_heads(builder, block, attributes, &at));
     if (attention->rope > 0.0)
         TRY(add(builder, &graph_op_rope, attributes, "rope", &at, 1, &at));
-    TRY(add(builder, &graph_op_attention, attributes, "attention", &at, 1, &at));
+    TRY(builder->page ? add_cached(builder, block, attributes, &at)
+                      : add(builder, &graph_op_attention, attributes, "attention", &at, 1, &at));
     TRY(linear(builder, "proj", at, builder->model->width, attention->bias, &at));
     return residual(builder, at);
 }
@@ -442,7 +466,7 @@ static enum status add_mlp(struct builder *builder, const struct stack_block *bl
 static enum status add_embedding(struct builder *builder, const struct stack_embedding *embedding,
                                  uint32_t tokens)
 {
-    const struct graph_attributes attributes = {.length = builder->length};
+    const struct graph_attributes attributes = {.length = builder->length, .first = builder->first};
     const uint64_t width = (uint64_t)builder->model->width;
     uint32_t in[3] = {tokens};
 
@@ -480,22 +504,50 @@ static enum status add_block(struct builder *builder, const struct stack_block *
     }
 }
 
+/* The blocks, behind what the builder has been given. */
+static enum status build(struct builder *builder, struct stack_graph *ret)
+{
+    const struct stack *stack = builder->model;
+
+    for (uint32_t p = 0; p < stack->stack_count; p++)
+        for (int64_t t = 0; t < stack->stack[p].times; t++)
+            for (uint32_t i = 0; i < stack->stack[p].of_count; i++, builder->number++)
+                TRY(add_block(builder, &stack->stack[p].of[i], ret->tokens));
+    ret->out = builder->x;
+    return STATUS_OK;
+}
+
+static enum status begin(struct builder *builder, uint64_t sequences, struct stack_graph *ret)
+{
+    const struct graph_shape indices = {{sequences * builder->length}, 1};
+
+    *ret = (struct stack_graph){.blocks = GRAPH_NONE};
+    TRY(graph_create(&ret->graph, builder->err));
+    builder->graph = ret->graph;
+    return graph_give(ret->graph, GRAPH_INDICES, "tokens", indices, &ret->tokens, builder->err);
+}
+
 enum status stack_graph_init(struct stack_graph *ret, const struct stack *stack, uint64_t sequences,
                              uint64_t length, struct error *err)
 {
-    const struct graph_shape indices = {{sequences * length}, 1};
     struct builder builder = {.model = stack, .length = length, .err = err};
 
-    *ret = (struct stack_graph){0};
-    TRY(graph_create(&ret->graph, err));
-    builder.graph = ret->graph;
-    TRY(graph_give(ret->graph, GRAPH_INDICES, "tokens", indices, &ret->tokens, err));
-    for (uint32_t p = 0; p < stack->stack_count; p++)
-        for (int64_t t = 0; t < stack->stack[p].times; t++)
-            for (uint32_t i = 0; i < stack->stack[p].of_count; i++, builder.number++)
-                TRY(add_block(&builder, &stack->stack[p].of[i], ret->tokens));
-    ret->out = builder.x;
-    return STATUS_OK;
+    TRY(begin(&builder, sequences, ret));
+    return build(&builder, ret);
+}
+
+enum status stack_graph_decode(struct stack_graph *ret, const struct stack *stack,
+                               uint64_t sequences, uint64_t context, uint64_t page,
+                               struct error *err)
+{
+    const struct graph_shape blocks = {{sequences, graph_cache_pages(page, context + 1)}, 2};
+    struct builder builder = {
+        .model = stack, .length = 1, .first = context, .page = page, .err = err};
+
+    TRY(begin(&builder, sequences, ret));
+    TRY(graph_give(ret->graph, GRAPH_INDICES, "blocks", blocks, &ret->blocks, err));
+    builder.blocks = ret->blocks;
+    return build(&builder, ret);
 }
 
 void stack_graph_finish(struct stack_graph *graph)

@@ -86,10 +86,19 @@ void stack_finish(struct stack *stack); /* of zeros, too */
 struct stack_graph {
     struct graph *graph;
     uint32_t tokens, out;
+    uint32_t blocks; /* of stack_graph_decode: (sequences, pages), indices, given */
 };
 /* INVALID: the shapes are impossible. stack_graph_finish follows, on failure, too. */
 enum status stack_graph_init(struct stack_graph *ret, const struct stack *stack, uint64_t sequences,
                              uint64_t length, struct error *err);
+/*
+ * Of a token each of `sequences`, at position `context`, behind keys and values that lie in blocks
+ * of `page` positions: a cache for each attention, an input, of as many blocks as all sequences
+ * need. Otherwise as stack_graph_init.
+ */
+enum status stack_graph_decode(struct stack_graph *ret, const struct stack *stack,
+                               uint64_t sequences, uint64_t context, uint64_t page,
+                               struct error *err);
 void stack_graph_finish(struct stack_graph *graph);
 
 uint64_t stack_parameter_count(const struct stack_graph *graph);

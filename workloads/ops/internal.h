@@ -5,8 +5,11 @@
 #include "workloads/kernel_args.h"
 #include "workloads/ops/ops.h"
 
-/* All kernels but the GEMM go over rows or chunks. OPS_STACK is there after ops_stack. */
-enum ops_module { OPS_ROWS, OPS_STACK, OPS_MODULES };
+/*
+ * All kernels but the GEMM go over rows or chunks. OPS_STACK is there after ops_stack, OPS_CACHE
+ * after ops_cache.
+ */
+enum ops_module { OPS_ROWS, OPS_STACK, OPS_CACHE, OPS_MODULES };
 
 struct ops_attention;
 
@@ -18,13 +21,17 @@ struct ops {
     uint64_t width;     /* of the model's rows; arrays begin at multiples of it */
     struct module *modules[OPS_MODULES];
     uint32_t lanes[OPS_MODULES];
-    uint32_t groups_max;    /* of kernels that stride over rows or chunks */
-    json_t *candidates;     /* what was tried, with its time */
-    struct buffer *partial; /* sums over slices of rows (op_norm.c); NULL: none yet */
+    struct op_cache_shape cache; /* what OPS_CACHE is compiled for */
+    uint32_t groups_max;         /* of kernels that stride over rows or chunks */
+    json_t *candidates;          /* what was tried, with its time */
+    struct buffer *partial;      /* sums over slices of rows (op_norm.c); NULL: none yet */
     uint64_t partial_bytes;
 };
 
-/* Compiles one module for so many lanes, and for the storage and width of `ops`. */
+/*
+ * Compiles one module for so many lanes, and for the storage and width of `ops`; not OPS_CACHE,
+ * which has a shape (ops_cache).
+ */
 enum status ops_compile(const struct ops *ops, enum ops_module module, uint32_t lanes,
                         struct module **ret, struct error *err);
 

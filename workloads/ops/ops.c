@@ -36,6 +36,7 @@ static const struct {
                   "workloads/kernels/transformer_*.h"},
     [OPS_STACK] = {"stack", stack_files, sizeof(stack_files) / sizeof(stack_files[0]),
                    "workloads/kernels/stack.h"},
+    [OPS_CACHE] = {.name = "cache"}, /* op_cache.c compiles it */
 };
 
 enum status ops_compile(const struct ops *ops, enum ops_module module, uint32_t lanes,

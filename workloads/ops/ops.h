@@ -303,11 +303,11 @@ struct op_rms {
 enum status op_rms(struct ops *ops, const struct op_rms *op, struct error *err);
 
 /*
- * Cosines and sines of position * base^(-2 i / size), for positions up to `length`, from fp64. A
- * new buffer, which may be there on failure, too. Blocks.
+ * Cosines and sines of position * base^(-2 i / size), for `length` positions from `first` on, from
+ * fp64. A new buffer, which may be there on failure, too. Blocks.
  */
-enum status op_rope_turns(struct ops *ops, double base, uint64_t length, uint64_t size,
-                          struct buffer **ret, struct error *err);
+enum status op_rope_turns(struct ops *ops, double base, uint64_t first, uint64_t length,
+                          uint64_t size, struct buffer **ret, struct error *err);
 /* The first `turned` of a row's heads turned by their positions, row % length. y may be x. */
 struct op_rope {
     uint64_t rows, length, turned, heads, size;
@@ -323,6 +323,40 @@ enum status op_gate(struct ops *ops, struct operand g, struct operand x, struct 
 enum status op_table_rows(struct ops *ops, const struct op_tokens *tokens, struct operand table,
                           struct operand positions, struct operand x, uint64_t width,
                           struct error *err);
+
+/* ---- op_cache.c: a token of each sequence over a cache of keys and values, kernels/cache.h ----
+ */
+
+/* How keys and values lie: graph/cached.h. */
+struct op_cache_shape {
+    uint64_t heads, kv_heads, size, page; /* positions of a block */
+};
+/* Compiles the texts. UNSUPPORTED: `size` or `page` is no multiple of 16 up to 256. */
+enum status ops_cache(struct ops *ops, const struct op_cache_shape *shape, struct error *err);
+
+/*
+ * Elements [first, first + count) of a layer's cache: each one of the 128 multiples of 1/32 from -2
+ * on, by op_cache_number of its place.
+ */
+enum status op_cache_fill(struct ops *ops, struct operand cache, uint64_t first, uint64_t count,
+                          uint64_t seed, uint64_t stream, struct error *err);
+float op_cache_number(uint64_t seed, uint64_t stream, uint64_t index);
+
+struct op_cached {
+    uint64_t heads, kv_heads;            /* those that ops_cache has compiled */
+    uint64_t sequences, position, pages; /* of the tokens; blocks of each sequence */
+    struct buffer *blocks;               /* (sequences, pages), i32 */
+    struct operand x, cache, values;     /* (sequences, (heads + 2 kv_heads) size): q, k and v */
+    struct buffer *parts;                /* op_cached_parts */
+};
+/* Room for what groups know of a part of the positions each. A new buffer. */
+enum status op_cached_parts(struct ops *ops, const struct op_cached *op, struct buffer **ret,
+                            struct error *err);
+/*
+ * Puts keys and values of x into the cache at their position, then values = attention of x over all
+ * positions up to it, read from the cache once for each 8 heads of queries that share them.
+ */
+enum status op_cached_attention(struct ops *ops, const struct op_cached *op, struct error *err);
 
 /* Causal attention of rows of (heads + 2 * kv_heads) * size; heads / kv_heads share keys. */
 struct op_heads {

@@ -1,8 +1,11 @@
 /*
  * pass - forward over sequences of tokens through a declared stack (models/stack.h): one layer, or
- * a whole model. Our own backends run its graph (session/), frameworks an ONNX model that is made
- * of it; the reference is the graph's, in fp64.
+ * a whole model; or of one token of each behind a context (decode.c). Our own backends run its
+ * graph (session/), frameworks an ONNX model that is made of it; the reference is the graph's, in
+ * fp64.
  */
+#include "workloads/pass/pass.h"
+
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,15 +14,10 @@
 
 #include "harness/core/cleanup.h"
 #include "harness/core/random.h"
-#include "workloads/check/frame.h"
-#include "workloads/declaration.h"
-#include "workloads/graph/interpreter.h"
 #include "workloads/graph/operators.h"
 #include "workloads/graph/plan.h"
 #include "workloads/kinds.h"
-#include "workloads/models/stack.h"
 #include "workloads/models/stack_onnx.h"
-#include "workloads/session/session.h"
 #include "workloads/storage.h"
 
 #define LENGTH_MAX (1 << 20)
@@ -31,23 +29,21 @@
 #define NODES_STREAM 0x6e6f6465u /* "node" */
 #define FP32_TOLERANCE 1e-4
 #define NODE_TOLERANCE 1e-5
-#define PACK_MOST 8 /* elements: 16 bytes of the narrowest storage */
+#define PACK_MOST 8      /* elements: 16 bytes of the narrowest storage */
+#define SEQUENCES_MOST 4 /* of decode that are compared */
 
 struct pass_declaration {
     struct workload_declaration common;
     struct stack model;
     int64_t sequence_length;
-};
-
-struct pass_parameters {
-    struct stack stack;
-    uint64_t length;
+    struct pass_decode decode;
 };
 
 static const struct declaration_field fields[] = {
     WORKLOAD_DECLARATION_FIELDS(struct pass_declaration),
     FIELD_GROUP("model", FIELD_REQUIRED, struct pass_declaration, model, stack_fields),
-    FIELD_INT("sequence_length", FIELD_REQUIRED, struct pass_declaration, sequence_length),
+    FIELD_INT("sequence_length", FIELD_OPTIONAL, struct pass_declaration, sequence_length),
+    FIELD_GROUP("decode", FIELD_OPTIONAL, struct pass_declaration, decode, decode_fields),
     FIELD_END,
 };
 
@@ -78,6 +74,17 @@ static enum status check_precisions(const struct declaration *declaration,
     return STATUS_OK;
 }
 
+static enum status build_graph(const struct pass_parameters *parameters, uint64_t sequences,
+                               uint64_t length, struct stack_graph *ret, struct error *err)
+{
+    const struct pass_decode *decode = &parameters->decode;
+
+    return decode->context
+               ? stack_graph_decode(ret, &parameters->stack, sequences, (uint64_t)decode->context,
+                                    (uint64_t)decode->page, err)
+               : stack_graph_init(ret, &parameters->stack, sequences, length, err);
+}
+
 /* The refusals of the graph of so many sequences are the declaration's, where `path` is. */
 static enum status check_graph(const struct declaration *declaration, const char *path,
                                const struct pass_parameters *parameters, int64_t sequences,
@@ -86,8 +93,8 @@ static enum status check_graph(const struct declaration *declaration, const char
     CLEANUP(stack_graph_finish) struct stack_graph graph = {0};
     struct error refusal = ERROR_INIT;
 
-    if (stack_graph_init(&graph, &parameters->stack, (uint64_t)sequences, parameters->length,
-                         &refusal) == STATUS_OK)
+    if (build_graph(parameters, (uint64_t)sequences, parameters->length, &graph, &refusal) ==
+        STATUS_OK)
         return STATUS_OK;
     return declaration_error(declaration, path, err,
                              "a pass of %lld sequences is impossible: %s; write a smaller batch, "
@@ -109,6 +116,21 @@ static enum status check_graphs(const struct declaration *declaration,
     return STATUS_OK;
 }
 
+static enum status check_length(const struct declaration *declaration,
+                                struct pass_declaration *data, struct pass_parameters *ret,
+                                struct error *err)
+{
+    if (declaration_has(declaration, "decode"))
+        return decode_check(declaration, &data->decode, ret, err);
+    if (!declaration_has(declaration, "sequence_length"))
+        return declaration_error(declaration, "sequence_length", err,
+                                 "the length of sequences is missing; write `sequence_length`, "
+                                 "or `decode` for one token behind a context");
+    ret->length = (uint64_t)data->sequence_length;
+    return workload_declaration_check_count(declaration, "sequence_length", data->sequence_length,
+                                            LENGTH_MAX, "tokens", err);
+}
+
 static enum status check_declaration(const struct declaration *declaration,
                                      struct workload *workload, struct error *err)
 {
@@ -118,11 +140,11 @@ static enum status check_declaration(const struct declaration *declaration,
     if (!parameters)
         return error_no_memory(err);
     workload->parameters = parameters;
-    parameters->length = (uint64_t)data->sequence_length;
     TRY(check_precisions(declaration, &data->common, err));
-    TRY(workload_declaration_check_count(declaration, "sequence_length", data->sequence_length,
-                                         LENGTH_MAX, "tokens", err));
-    TRY(stack_check(declaration, &data->model, data->sequence_length, &parameters->stack, err));
+    TRY(check_length(declaration, data, parameters, err));
+    TRY(stack_check(declaration, &data->model,
+                    parameters->decode.context + (int64_t)parameters->length, &parameters->stack,
+                    err));
     return check_graphs(declaration, &data->common, parameters, err);
 }
 
@@ -130,12 +152,10 @@ static const struct workload_form form = {&schema, check_declaration};
 
 /* ---- what is known without a device ---- */
 
-static enum status build(const struct workload_case *work, uint64_t sequences, uint64_t length,
-                         struct stack_graph *ret, struct error *err)
+enum status pass_build(const struct workload_case *work, uint64_t sequences, uint64_t length,
+                       struct stack_graph *ret, struct error *err)
 {
-    const struct pass_parameters *parameters = work->workload->parameters;
-
-    return stack_graph_init(ret, &parameters->stack, sequences, length, err);
+    return build_graph(work->workload->parameters, sequences, length, ret, err);
 }
 
 static uint64_t flops_of(const struct graph *graph, const struct graph_op *op)
@@ -163,10 +183,12 @@ static enum status cost(const struct workload_case *work, struct workload_cost *
     unsigned __int128 bytes;
     uint64_t flops;
 
-    TRY(build(work, (uint64_t)work->batch, parameters->length, &graph, err));
+    TRY(pass_build(work, (uint64_t)work->batch, parameters->length, &graph, err));
     TRY(graph_plan_init(&plan, graph.graph, err));
     flops = flops_of(graph.graph, NULL);
-    bytes = ((unsigned __int128)stack_parameter_count(&graph) + plan.pool) * width +
+    bytes = ((unsigned __int128)stack_parameter_count(&graph) + plan.pool +
+             decode_cache_count(graph.graph)) *
+                width +
             tokens * sizeof(int32_t);
     if (flops > INT64_MAX || bytes > INT64_MAX || tokens > INT32_MAX)
         return error_set(err, STATUS_INVALID,
@@ -184,6 +206,8 @@ static enum status cost(const struct workload_case *work, struct workload_cost *
         .working_set_bytes = (uint64_t)bytes,
         .headline = "items",
     };
+    if (parameters->decode.context)
+        decode_cost(graph.graph, width, ret);
     return STATUS_OK;
 }
 
@@ -215,29 +239,20 @@ static void describe(const struct workload *workload, struct text *ret)
     CLEANUP(stack_graph_finish) struct stack_graph graph = {0};
 
     stack_describe(&parameters->stack, ret);
-    if (stack_graph_init(&graph, &parameters->stack, 1, parameters->length, NULL) != STATUS_OK)
+    if (build_graph(parameters, 1, parameters->length, &graph, NULL) != STATUS_OK)
         return;
-    text_append_format(ret, "parameters: %llu\nsequence length: %llu tokens\noperators of one:\n",
-                       (unsigned long long)stack_parameter_count(&graph),
-                       (unsigned long long)parameters->length);
+    text_append_format(ret, "parameters: %llu\n",
+                       (unsigned long long)stack_parameter_count(&graph));
+    if (parameters->decode.context)
+        decode_describe(&parameters->decode, graph.graph, ret);
+    else
+        text_append_format(ret, "sequence length: %llu tokens\n",
+                           (unsigned long long)parameters->length);
+    text_append(ret, "operators of one:\n");
     describe_operators(graph.graph, ret);
 }
 
 /* ---- running ---- */
-
-struct pass_instance {
-    struct workload_instance base;
-    uint64_t sequences, length, columns; /* of the output */
-    int64_t vocabulary;
-    int32_t *tokens;
-    float *weights;
-    struct buffer *input, *output; /* the output is the session's, where there is one */
-    enum dtype type;               /* of the output */
-    struct ops *ops;               /* NULL: a framework runs it */
-    struct stack_graph graph;
-    struct session session; /* of `ops` */
-    struct op_tokens given;
-};
 
 static void finish(struct workload_instance *base)
 {
@@ -249,6 +264,7 @@ static void finish(struct workload_instance *base)
     ops_destroy(instance->ops);
     stack_graph_finish(&instance->graph);
     device_buffer_free(instance->input);
+    decode_destroy(instance->decode);
     free(instance->tokens);
     free(instance->weights);
 }
@@ -297,6 +313,7 @@ static enum status compile(struct pass_instance *instance, struct error *err)
     uint64_t size = 0;
 
     TRY(ops_stack(instance->ops, err));
+    TRY(decode_compile(instance, err));
     for (size_t i = 0; i < graph->node_count; i++) {
         const struct graph_node *node = &graph->nodes[i];
         const uint64_t all = node->attributes.heads + 2 * node->attributes.kv_heads;
@@ -353,7 +370,7 @@ static enum status check_memory(const struct pass_instance *instance, struct err
     unsigned __int128 bytes;
     uint64_t largest = 0;
 
-    TRY(build(&instance->base.work, instance->sequences, instance->length, &graph, err));
+    TRY(pass_build(&instance->base.work, instance->sequences, instance->length, &graph, err));
     for (uint32_t i = 0; i < graph.graph->value_count; i++) {
         const struct graph_value *value = &graph.graph->values[i];
 
@@ -365,7 +382,7 @@ static enum status check_memory(const struct pass_instance *instance, struct err
     TRY(graph_plan_init(&plan, graph.graph, err));
     bytes = (unsigned __int128)stack_parameter_count(&graph) *
                 (size + (device->info.unified_memory ? sizeof(float) : 0)) +
-            (unsigned __int128)plan.pool * size;
+            ((unsigned __int128)plan.pool + decode_cache_count(graph.graph)) * size;
     return workload_check_memory(device, bytes > UINT64_MAX ? UINT64_MAX : (uint64_t)bytes,
                                  largest * size, err);
 }
@@ -397,7 +414,8 @@ static enum status make_session(struct pass_instance *instance, struct error *er
     TRY(session_prepare(&instance->session, err));
     TRY(session_allocate(&instance->session, instance->base.device, err));
     instance->output = instance->session.places[instance->graph.out].buffer;
-    return upload_weights(instance, err);
+    TRY(upload_weights(instance, err));
+    return parameters->decode.context ? decode_prepare(instance, err) : STATUS_OK;
 }
 
 /* ---- by a framework ---- */
@@ -450,8 +468,12 @@ static enum status init(struct workload_instance *base, struct error *err)
     instance->length = parameters->length;
     instance->vocabulary = parameters->stack.stack[0].of[0].embedding.vocabulary;
     rows = instance->sequences * instance->length;
-    TRY(build(&base->work, instance->sequences, instance->length, &instance->graph, err));
+    TRY(pass_build(&base->work, instance->sequences, instance->length, &instance->graph, err));
     instance->columns = graph_size(&instance->graph.graph->values[instance->graph.out], 1);
+    if (base->work.framework && parameters->decode.context)
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "frameworks run passes over whole sequences, not `decode` over a cache: "
+                         "leave --worker out, or write sequence_length");
     TRY(base->work.framework ? stack_onnx_check(&instance->graph, err)
                              : check_memory(instance, err));
     instance->tokens = malloc(rows * sizeof(*instance->tokens));
@@ -488,7 +510,7 @@ static double tolerance_of(const struct workload_case *work)
 
     if (work->precision == PRECISION_FP32)
         return FP32_TOLERANCE;
-    if (build(work, 1, 1, &graph, NULL) != STATUS_OK)
+    if (pass_build(work, 1, 1, &graph, NULL) != STATUS_OK)
         return -1.0;
     arrays = graph.graph->node_count;
     for (size_t i = 0; i < graph.graph->value_count; i++)
@@ -512,15 +534,18 @@ static double tolerance(const struct workload_case *work, const char *output, co
         return node_tolerance(work);
     if (!strcmp(output, "output.live") && !strcmp(metric, "count"))
         return 0.0;
-    if (!strcmp(output, "output.blocks") && !strcmp(metric, "worst_block"))
+    if ((!strcmp(output, "output.blocks") || !strcmp(output, "cache.blocks")) &&
+        !strcmp(metric, "worst_block"))
         return COMPARISON_BLOCK_FACTOR * tolerance_of(work);
-    return !strcmp(output, "output") && !strcmp(metric, "normalised_rms") ? tolerance_of(work)
-                                                                          : WORKLOAD_NO_CHECK;
+    return (!strcmp(output, "output") || !strcmp(output, "cache")) &&
+                   !strcmp(metric, "normalised_rms")
+               ? tolerance_of(work)
+               : WORKLOAD_NO_CHECK;
 }
 
 /* The first `positions` of a sequence in fp64; those behind change nothing of it. Heap. */
-static enum status refer(const struct pass_instance *instance, uint64_t sequence,
-                         uint64_t positions, double **ret, struct error *err)
+static enum status refer(struct pass_instance *instance, uint64_t sequence, uint64_t positions,
+                         double **ret, struct error *err)
 {
     CLEANUP(stack_graph_finish) struct stack_graph graph = {0};
     AUTO_FREE double *expected = malloc(positions * instance->columns * sizeof(*expected));
@@ -530,8 +555,9 @@ static enum status refer(const struct pass_instance *instance, uint64_t sequence
 
     if (!expected)
         return error_no_memory(err);
-    TRY(build(&instance->base.work, 1, positions, &graph, err));
+    TRY(pass_build(&instance->base.work, 1, positions, &graph, err));
     graph_lend(graph.graph, graph.out);
+    decode_lend(graph.graph);
     TRY(graph_interpreter_create(graph.graph, &interpreter, err));
     for (uint32_t i = 0; i < graph.graph->value_count; i++) {
         if (graph.graph->values[i].role == GRAPH_PARAMETER) {
@@ -543,7 +569,8 @@ static enum status refer(const struct pass_instance *instance, uint64_t sequence
         interpreter, graph.tokens,
         (struct graph_array){.i32 = instance->tokens + sequence * instance->length});
     graph_interpreter_lend(interpreter, graph.out, expected);
-    status = graph_interpreter_run(interpreter, 0, graph.graph->node_count, err);
+    status = instance->decode ? decode_refer(instance, interpreter, graph.graph, sequence, err)
+                              : graph_interpreter_run(interpreter, 0, graph.graph->node_count, err);
     graph_interpreter_destroy(interpreter);
     if (status == STATUS_OK) {
         *ret = expected;
@@ -552,36 +579,41 @@ static enum status refer(const struct pass_instance *instance, uint64_t sequence
     return status;
 }
 
-static void report(const struct pass_instance *instance, const struct comparison *comparison,
-                   const struct block_finding *blocks, const struct workload_check *live,
+/* What the checks of some sequences have found. */
+struct found {
+    struct comparison output, cache;
+    struct block_finding blocks, cache_blocks;
+    struct workload_check live;
+};
+
+static void report(const struct pass_instance *instance, const struct found *found,
                    struct check_sink *sink)
 {
     const double bound = tolerance_of(&instance->base.work);
 
-    check_sink_report(sink, *live, "elements that are not finite numbers");
-    check_sink_compare(sink, "output", comparison, bound,
+    check_sink_report(sink, found->live, "elements that are not finite numbers");
+    check_sink_compare(sink, "output", &found->output, bound,
                        "fp32: sums through every layer give 1e-6, a wrong term 1e-2 and more; "
                        "narrower: besides, a few times the independent roundings of all arrays");
-    check_sink_blocks(sink, "output.blocks", blocks, bound);
+    check_sink_blocks(sink, "output.blocks", &found->blocks, bound);
+    if (!found->cache.count)
+        return;
+    check_sink_compare(sink, "cache", &found->cache, bound,
+                       "keys and values of the new positions, by the same roundings");
+    check_sink_blocks(sink, "cache.blocks", &found->cache_blocks, bound);
 }
 
-static enum status compare(struct pass_instance *instance, uint64_t sequence, uint64_t positions,
-                           struct check_sink *sink, struct error *err)
+static enum status add_sequence(struct pass_instance *instance, uint64_t sequence,
+                                uint64_t positions, struct found *found, struct error *err)
 {
+    const uint64_t count = positions * instance->columns;
     const struct check_output output = {.buffer = instance->output,
                                         .type = instance->type,
                                         .rows = instance->sequences * instance->length,
                                         .columns = instance->columns,
                                         .stride = instance->columns};
-    AUTO_FREE float *got = malloc(positions * instance->columns * sizeof(*got));
+    AUTO_FREE float *got = malloc(count * sizeof(*got));
     AUTO_FREE double *expected = NULL;
-    struct comparison comparison = {0};
-    struct block_finding blocks = {0};
-    struct workload_check live = {
-        .output = "output.live",
-        .metric = "count",
-        .reason = "an iteration writes every element, and each is a finite number",
-    };
 
     if (!got)
         return error_no_memory(err);
@@ -589,10 +621,29 @@ static enum status compare(struct pass_instance *instance, uint64_t sequence, ui
         TRY(check_output_row(&output, sequence * instance->length + i, got + i * instance->columns,
                              err));
     TRY(refer(instance, sequence, positions, &expected, err));
-    check_count_live(got, positions * instance->columns, &live);
-    comparison_add(&comparison, got, expected, positions * instance->columns);
-    block_finding_add(&blocks, "output", got, expected, positions * instance->columns);
-    report(instance, &comparison, &blocks, &live, sink);
+    check_count_live(got, count, &found->live);
+    comparison_add(&found->output, got, expected, count);
+    block_finding_add(&found->blocks, "output", got, expected, count);
+    return instance->decode
+               ? decode_compare(instance, sequence, &found->cache, &found->cache_blocks, err)
+               : STATUS_OK;
+}
+
+/* The first `positions` of a sequence; of decode, of some that follow it, too. */
+static enum status compare(struct pass_instance *instance, uint64_t sequence, uint64_t positions,
+                           struct check_sink *sink, struct error *err)
+{
+    const uint64_t most = instance->decode ? SEQUENCES_MOST : 1;
+    struct found found = {
+        .live = {
+            .output = "output.live",
+            .metric = "count",
+            .reason = "an iteration writes every element, and each is a finite number",
+        }};
+
+    for (uint64_t i = 0; i < most && i < instance->sequences; i++)
+        TRY(add_sequence(instance, (sequence + i) % instance->sequences, positions, &found, err));
+    report(instance, &found, sink);
     return STATUS_OK;
 }
 
@@ -674,11 +725,13 @@ static enum status spot_check(struct workload_instance *base, uint64_t secret,
     const uint64_t drawn = random_at(secret, DRAWN_STREAM, 1) % instance->sequences;
 
     TRY(take_tokens(instance, secret, err));
+    TRY(instance->decode ? decode_redraw(instance, drawn, secret, err) : STATUS_OK);
     TRY(run_over_nan(instance, secret, err));
     TRY(compare(instance, drawn, spot_positions(instance), sink, err));
     if (instance->ops)
         TRY(check_nodes(instance, secret, sink, err));
     TRY(take_tokens(instance, base->work.seed, err));
+    TRY(instance->decode ? decode_restore(instance, err) : STATUS_OK);
     return check_iterate(base, err);
 }
 

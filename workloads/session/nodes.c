@@ -12,6 +12,7 @@
 
 #define STEPS 16                            /* of a pass, about */
 #define PARAMETERS_MOST ((uint64_t)1 << 22) /* of one that is read for a row */
+#define INPUTS_MOST ((uint64_t)1 << 24)     /* the same of an input of the graph */
 #define POSITIONS_MOST 32 /* of a sequence, where a row depends on those before it */
 #define VALUES (2 * (GRAPH_INPUTS_MAX + GRAPH_OUTPUTS_MAX)) /* of a step of two nodes */
 
@@ -51,6 +52,12 @@ static enum status fetch(const struct session *session, uint32_t value, uint64_t
     return STATUS_OK;
 }
 
+/* Whether it is there as a whole, and not row by row. */
+static bool is_whole(const struct graph_value *value)
+{
+    return value->role == GRAPH_PARAMETER || value->role == GRAPH_INPUT;
+}
+
 /* The part's value of the session's, given where it is not yet there. */
 static enum status take_value(struct part *part, uint32_t value, uint32_t *ret, struct error *err)
 {
@@ -60,7 +67,7 @@ static enum status take_value(struct part *part, uint32_t value, uint32_t *ret, 
     for (*ret = 0; *ret < part->graph->value_count; (*ret)++)
         if (part->of[*ret] == value)
             return STATUS_OK;
-    if (of->role != GRAPH_PARAMETER)
+    if (!is_whole(of))
         shape.of[0] = part->rows;
     part->of[*ret] = value;
     return graph_give(part->graph, of->role == GRAPH_COMPUTED ? GRAPH_INPUT : of->role, of->name,
@@ -86,25 +93,34 @@ static enum status add_nodes(struct part *part, uint32_t *ret_out, struct error 
     return STATUS_OK;
 }
 
+/* Rows of the pass's tokens, or of indices that have a place. */
+static enum status give_indices(struct part *part, uint32_t value, struct error *err)
+{
+    const struct session_place *place = &part->session->places[part->of[value]];
+    const uint64_t count = part->graph->values[value].count, columns = count / part->rows;
+    int32_t *indices = part->arrays[value] = malloc(count * sizeof(*indices));
+
+    if (!indices)
+        return error_no_memory(err);
+    graph_interpreter_give(part->interpreter, value, (struct graph_array){.i32 = indices});
+    return device_download(place->buffer ? place->buffer : part->session->tokens->buffer,
+                           part->from * columns * sizeof(*indices), indices,
+                           count * sizeof(*indices), err);
+}
+
 static enum status give(struct part *part, uint32_t value, struct error *err)
 {
     const struct graph_value *given = &part->graph->values[value];
     const bool parameter = given->role == GRAPH_PARAMETER;
+    const bool whole = is_whole(&part->session->graph->values[part->of[value]]);
     const uint64_t count = given->count;
     struct graph_array array = {0};
     float *numbers = NULL;
     double *wide;
 
-    if (given->role == GRAPH_INDICES) {
-        int32_t *indices = part->arrays[value] = malloc(count * sizeof(*indices));
-
-        graph_interpreter_give(part->interpreter, value, (struct graph_array){.i32 = indices});
-        return indices
-                   ? device_download(part->session->tokens->buffer, part->from * sizeof(*indices),
-                                     indices, count * sizeof(*indices), err)
-                   : error_no_memory(err);
-    }
-    TRY(fetch(part->session, part->of[value], parameter ? 0 : part->from, count, &numbers, err));
+    if (given->role == GRAPH_INDICES)
+        return give_indices(part, value, err);
+    TRY(fetch(part->session, part->of[value], whole ? 0 : part->from, count, &numbers, err));
     part->arrays[value] = numbers;
     array.f32 = numbers;
     if (!parameter) {
@@ -177,7 +193,8 @@ static bool is_light(const struct graph *graph, uint32_t first, uint32_t end)
         for (size_t k = 0; k < graph->nodes[i].in_count; k++) {
             const struct graph_value *value = graph_input(graph, &graph->nodes[i], k);
 
-            if (value->role == GRAPH_PARAMETER && value->count > PARAMETERS_MOST)
+            if (value->count > (value->role == GRAPH_PARAMETER ? PARAMETERS_MOST : INPUTS_MOST) &&
+                is_whole(value))
                 return false;
         }
     return true;

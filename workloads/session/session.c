@@ -57,8 +57,9 @@ static bool is_alike(const struct graph *graph, const struct graph_node *a,
 {
     const struct graph_attributes *x = &a->attributes, *y = &b->attributes;
 
-    return a->op == b->op && x->length == y->length && x->heads == y->heads &&
-           x->kv_heads == y->kv_heads && x->rope == y->rope && x->inverse == y->inverse &&
+    return a->op == b->op && x->length == y->length && x->first == y->first &&
+           x->heads == y->heads && x->kv_heads == y->kv_heads && x->rope == y->rope &&
+           x->inverse == y->inverse &&
            graph_size(graph_input(graph, a, 0), -1) == graph_size(graph_input(graph, b, 0), -1);
 }
 

@@ -88,10 +88,10 @@ enum status session_prepare(struct session *session, struct error *err);
 void session_finish(struct session *session);
 
 /*
- * Gives each parameter a buffer, and each computed value that another step reads, or none does: one
- * whose value has been read for the last time, where there is one of that size. In the storage
- * type; rows of one element in f32. Probabilities have none. Called after session_prepare; the
- * session owns the buffers.
+ * Gives each parameter and input a buffer, and each computed value that another step reads, or none
+ * does: one whose value has been read for the last time, where there is one of that size. In the
+ * storage type; rows of one element in f32. Probabilities have none. Called after session_prepare;
+ * the session owns the buffers.
  */
 enum status session_allocate(struct session *session, struct device *device, struct error *err);
 
@@ -112,7 +112,8 @@ enum status session_poison(struct session *session, struct session_spot spot, st
  * makes it from its inputs as they are on the device, into spot.nodes; session_run calls it. It
  * costs the same however many layers there are. Not where a parameter has more than 4 M elements;
  * of what depends on positions before, one of the first 32 of a sequence. Of graphs that
- * session_allocate has placed. Waits.
+ * session_allocate has placed. Waits. Inputs of the graph, as a cache, count whole, if they have no
+ * more than 16 M elements.
  */
 enum status session_check_step(const struct session *session, uint32_t first, struct error *err);
 

@@ -5,13 +5,15 @@
 static enum status embedding(struct session *session, const struct graph_node *node,
                              struct error *err)
 {
-    const bool positions = node->in_count > 2;
-    const struct operand none = {0};
+    const uint64_t width = session->places[node->out[0]].columns;
+    struct operand positions = {0};
 
-    return op_table_rows(session->ops, session->tokens, session_at(session, node->in[1]),
-                         positions ? session_at(session, node->in[2]) : none,
-                         session_at(session, node->out[0]), session->places[node->out[0]].columns,
-                         err);
+    if (node->in_count > 2) {
+        positions = session_at(session, node->in[2]);
+        positions.offset += node->attributes.first * width;
+    }
+    return op_table_rows(session->ops, session->tokens, session_at(session, node->in[1]), positions,
+                         session_at(session, node->out[0]), width, err);
 }
 
 static enum status rms_norm(struct session *session, const struct graph_node *node,
@@ -65,8 +67,8 @@ static size_t takes_forward(const struct session *session, const struct graph_no
 static enum status prepare_rope(const struct session *session, const struct graph_node *node,
                                 struct buffer **ret, struct error *err)
 {
-    return op_rope_turns(session->ops, node->attributes.rope, node->attributes.length,
-                         size_of(session, node), ret, err);
+    return op_rope_turns(session->ops, node->attributes.rope, node->attributes.first,
+                         node->attributes.length, size_of(session, node), ret, err);
 }
 
 static enum status rope(struct session *session, const struct graph_node *node, struct error *err)
@@ -101,6 +103,38 @@ static enum status attention(struct session *session, const struct graph_node *n
     return op_heads_forward(session->ops, &op, err);
 }
 
+static struct op_cached cached_of(const struct session *session, const struct graph_node *node)
+{
+    return (struct op_cached){
+        .heads = node->attributes.heads,
+        .kv_heads = node->attributes.kv_heads,
+        .sequences = session->tokens->rows,
+        .position = node->attributes.first,
+        .pages = graph_size(graph_input(session->graph, node, 2), 1),
+        .blocks = session->places[node->in[2]].buffer,
+        .x = session_at(session, node->in[0]),
+        .cache = session_at(session, node->in[1]),
+        .values = session_at(session, node->out[0]),
+        .parts = session->steps[node - session->graph->nodes].prepared,
+    };
+}
+
+static enum status prepare_cached(const struct session *session, const struct graph_node *node,
+                                  struct buffer **ret, struct error *err)
+{
+    const struct op_cached op = cached_of(session, node);
+
+    return op_cached_parts(session->ops, &op, ret, err);
+}
+
+static enum status attention_cached(struct session *session, const struct graph_node *node,
+                                    struct error *err)
+{
+    const struct op_cached op = cached_of(session, node);
+
+    return op_cached_attention(session->ops, &op, err);
+}
+
 static enum status gate(struct session *session, const struct graph_node *node, struct error *err)
 {
     return op_gate(session->ops, session_at(session, node->in[0]), session_at(session, node->in[1]),
@@ -110,6 +144,7 @@ static enum status gate(struct session *session, const struct graph_node *node, 
 
 const struct lowering session_stack_lowerings[] = {
     {&graph_op_attention, NULL, attention, NULL},
+    {&graph_op_attention_cached, NULL, attention_cached, prepare_cached},
     {&graph_op_embedding, NULL, embedding, NULL},
     {&graph_op_gate, NULL, gate, NULL},
     {&graph_op_head_norm, NULL, head_norm, NULL},

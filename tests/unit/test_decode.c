@@ -1,0 +1,353 @@
+/*
+ * A token of each sequence over a cache: an honest device agrees with the graph in fp64, whatever
+ * the number of lanes; a launch that is left out and a text that reads or writes another place are
+ * found.
+ */
+#include "model_fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/unit.h"
+#include "workloads/pass/pass.h"
+
+/* More positions than a part of them has, and a last page that is not full. */
+#define HEAD(decode)                                                                               \
+    "workload: stack\nversion: 1\nkind: pass\ndescription: test\nprecisions: [fp32, bf16, fp16]\n" \
+    "batches: [3]\ndecode: {" decode "}\nmodel:\n"
+#define RMS "  norm: {kind: rms, epsilon: 1.0e-5}\n  stack:\n"
+#define LLAMA                                                                                      \
+    HEAD("context: 300")                                                                           \
+    "  width: 64\n" RMS "    - of: [{embedding: {vocabulary: 256}}]\n"                             \
+    "    - times: 2\n"                                                                             \
+    "      of: [{attention: {heads: 4, kv_heads: 2, rope: 10000}},\n"                              \
+    "           {mlp: {width: 160, gate: silu}}]\n"                                                \
+    "    - of: [{norm: {}}, {head: {vocabulary: 256}}]\n"
+/* Norms of heads, heads wider than the model, a tied head, the first position of a page. */
+#define QWEN                                                                                       \
+    HEAD("context: 288, page: 32")                                                                 \
+    "  width: 32\n" RMS "    - of: [{embedding: {vocabulary: 101}}]\n"                             \
+    "    - of: [{attention: {heads: 6, kv_heads: 2, head: 32, rope: 1000000, qk_norm: true}}, "    \
+    "{mlp: {width: 72, gate: silu}}]\n"                                                            \
+    "    - of: [{norm: {}}, {head: {vocabulary: 101, tied: true}}]\n"
+/* Positions that are embedded, and no heads that share keys; the last position of a page. */
+#define GPT2                                                                                       \
+    HEAD("context: 127")                                                                           \
+    "  width: 32\n  norm: {kind: layer, epsilon: 1.0e-5}\n  stack:\n"                              \
+    "    - of: [{embedding: {vocabulary: 200, positions: 128}}]\n"                                 \
+    "    - times: 2\n"                                                                             \
+    "      of: [{attention: {heads: 2, bias: true}}, {mlp: {width: 128, bias: true}}]\n"           \
+    "    - of: [{norm: {}}, {head: {vocabulary: 200, tied: true}}]\n"
+/* Rows that no pack fits, one head of keys, ten of queries: two groups of five; a short context. */
+#define ODD                                                                                        \
+    HEAD("context: 5")                                                                             \
+    "  width: 37\n" RMS "    - of: [{embedding: {vocabulary: 50}}]\n"                              \
+    "    - of: [{attention: {heads: 10, kv_heads: 1, head: 48, rope: 100}},\n"                     \
+    "           {mlp: {width: 45, gate: silu, bias: true}}]\n"
+
+static const char *const stacks[] = {LLAMA, QWEN, GPT2, ODD};
+static struct device *device;
+
+static void note_check(void *context, const struct workload_check *check)
+{
+    (void)context;
+    assert_true(check->compared > 0);
+}
+
+static void check(struct workload_instance *base)
+{
+    struct workload_recheck first = {0}, again = {0};
+
+    ASSERT_OK(workload_verify(base, note_check, NULL, err));
+    ASSERT_OK(workload_recheck(base, NULL, &first, err));
+    for (uint64_t secret = 1; secret <= 3; secret++)
+        ASSERT_OK(workload_spot_check(base, secret, note_check, NULL, err));
+    ASSERT_OK(workload_recheck(base, first.text, &again, err));
+    assert_true(again.same);
+    free(first.text);
+    free(again.text);
+}
+
+TEST(honest)
+{
+    static const enum precision precisions[] = {PRECISION_FP32, PRECISION_BF16, PRECISION_FP16};
+
+    if (!device)
+        skip();
+    for (size_t i = 0; i < sizeof(stacks) / sizeof(stacks[0]); i++) {
+        for (size_t p = 0; p < 3; p++) {
+            struct model_running running;
+
+            model_running_start(&running, device, stacks[i], precisions[p]);
+            check(running.base);
+            model_running_stop(&running);
+        }
+    }
+}
+
+TEST(lanes)
+{
+    uint32_t lanes[8];
+    size_t count;
+
+    if (!device)
+        skip();
+    count = device_lane_candidates(device, lanes, 8);
+    for (size_t i = 0; i < sizeof(stacks) / sizeof(stacks[0]); i++) {
+        for (size_t k = 0; k < count; k++) {
+            struct model_running running, other;
+            struct workload_case work;
+            json_t *choices;
+
+            model_running_start(&running, device, stacks[i], PRECISION_BF16);
+            choices = running.workload.kind->choices(running.base);
+            json_object_set_new(json_object_get(choices, "rows"), "lanes",
+                                json_integer((json_int_t)lanes[k]));
+            work = running.base->work;
+            work.choices = choices;
+            ASSERT_OK(workload_instance_create(&work, device, &other.base, err));
+            check(other.base);
+            workload_instance_destroy(other.base);
+            model_running_stop(&running);
+            json_decref(choices);
+        }
+    }
+}
+
+/* ---- devices that do something else ---- */
+
+static struct {
+    const struct device_ops *kept;
+    struct device_ops ops;
+    uint64_t launches, drop; /* the launch that is left out; those that fill are not counted */
+    char dropped[64];
+    struct buffer *turns;  /* of rope; NULL: its own */
+    const char *from, *to; /* of the cache's text; NULL: as it is */
+    bool changed;          /* it has been */
+} lies;
+
+static enum status lying_launch(struct device *target, const struct kernel_launch *launch,
+                                struct error *err)
+{
+    struct kernel_launch other = *launch;
+    struct kernel_arg args[32];
+
+    memcpy(args, launch->args, launch->arg_count * sizeof(*args));
+    other.args = args;
+    if (lies.turns && !strcmp(launch->kernel, "stack_rope"))
+        args[1].buffer = lies.turns;
+    if (!strcmp(launch->kernel, "cache_fill") || lies.launches++ != lies.drop)
+        return lies.kept->kernel_launch(target, &other, err);
+    snprintf(lies.dropped, sizeof(lies.dropped), "%s", launch->kernel);
+    return STATUS_OK;
+}
+
+static enum status lying_load(struct device *target, const struct module_source *source,
+                              struct module **ret, struct error *err)
+{
+    struct module_source other = *source;
+    const char *place = lies.from ? strstr(source->text, lies.from) : NULL;
+    enum status status;
+    char *text;
+
+    if (!place)
+        return lies.kept->module_load(target, source, ret, err);
+    text = text_format("%.*s%s%s", (int)(place - source->text), source->text, lies.to,
+                       place + strlen(lies.from));
+    assert_non_null(text);
+    other.text = text;
+    lies.changed = true;
+    status = lies.kept->module_load(target, &other, ret, err);
+    free(text);
+    return status;
+}
+
+static void begin_lies(uint64_t drop)
+{
+    memset(&lies, 0, sizeof(lies));
+    lies.kept = device->ops;
+    lies.ops = *device->ops;
+    lies.ops.kernel_launch = lying_launch;
+    lies.ops.module_load = lying_load;
+    lies.drop = drop;
+    device->ops = &lies.ops;
+}
+
+static enum status spot_check(struct workload_instance *base, uint64_t secret)
+{
+    struct error failure = ERROR_INIT;
+
+    return workload_spot_check(base, secret, note_check, NULL, &failure);
+}
+
+TEST(one_launch)
+{
+    if (!device)
+        skip();
+    for (size_t i = 0; i < sizeof(stacks) / sizeof(stacks[0]); i++) {
+        struct model_running running;
+        uint64_t count;
+
+        model_running_start(&running, device, stacks[i], PRECISION_BF16);
+        check(running.base);
+        begin_lies(UINT64_MAX);
+        ASSERT_OK(running.workload.kind->iterate(running.base, err));
+        device->ops = lies.kept;
+        count = lies.launches;
+        assert_true(count >= 10);
+        for (uint64_t k = 0; k < count; k++) {
+            enum status status;
+
+            begin_lies(k);
+            status = spot_check(running.base, k);
+            device->ops = lies.kept;
+            if (status != STATUS_CHECK_FAILED)
+                fail_msg("stack %zu: launch %llu, %s, was not missed: %s", i, (unsigned long long)k,
+                         lies.dropped, status_name(status));
+        }
+        model_running_stop(&running);
+    }
+}
+
+/*
+ * Of pages of one sequence the order is nothing to attention, so a wrong table is that of another
+ * sequence.
+ */
+TEST(wrong_texts)
+{
+    static const struct {
+        const char *what, *from, *to;
+    } rows[] = {
+        {"another sequence's pages", "blocks += GROUP_Z * pages;",
+         "blocks += (GROUP_Z + 1) % GROUPS_Z * pages;"},
+        {"another head of keys", "kv_head = head / (heads / kv_heads);",
+         "kv_head = kv_heads - 1 - head / (heads / kv_heads);"},
+        {"a position less", "last = end < positions ? end : positions;",
+         "last = end < positions - 1 ? end : positions - 1;"},
+        {"a position more", "last = end < positions ? end : positions;",
+         "last = end < positions + 1 ? end : positions + 1;"},
+        {"kept at another position", "at = position % PAGE;", "at = (position + 1) % PAGE;"},
+        {"another head kept", "(row * (heads + 2 * kv_heads) + heads + head) * HEAD;",
+         "(row * (heads + 2 * kv_heads) + heads + kv_heads - 1 - head) * HEAD;"},
+        {"another scale", "GET(TYPE_A, x, i) * scale;", "GET(TYPE_A, x, i) * (scale * 1.001f);"},
+        {"parts that are not scaled", "sum[i] = F_FMA(factor, part[2 + i], sum[i]);",
+         "sum[i] += part[2 + i];"},
+        {"another content", "- 64.0f", "- 63.0f"},
+    };
+
+    if (!device)
+        skip();
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct model_running running;
+        struct error failure = ERROR_INIT;
+        enum status status;
+
+        begin_lies(UINT64_MAX);
+        lies.from = rows[i].from;
+        lies.to = rows[i].to;
+        model_running_start(&running, device, LLAMA, PRECISION_FP32);
+        status = workload_verify(running.base, note_check, NULL, &failure);
+        if (!lies.changed || status != STATUS_CHECK_FAILED ||
+            spot_check(running.base, 7) != STATUS_CHECK_FAILED)
+            fail_msg("%s: not found", rows[i].what);
+        model_running_stop(&running);
+        device->ops = lies.kept;
+    }
+}
+
+/* Angles of another base, and of the position before. */
+TEST(wrong_angles)
+{
+    if (!device)
+        skip();
+    for (int i = 0; i < 2; i++) {
+        struct model_running running;
+        struct buffer *turns = NULL;
+
+        model_running_start(&running, device, LLAMA, PRECISION_FP32);
+        check(running.base);
+        ASSERT_OK(op_rope_turns(((struct pass_instance *)running.base)->ops, i ? 10000.0 : 10100.0,
+                                i ? 299 : 300, 1, 16, &turns, err));
+        begin_lies(UINT64_MAX);
+        lies.turns = turns;
+        assert_int_equal(spot_check(running.base, 5), STATUS_CHECK_FAILED);
+        device->ops = lies.kept;
+        device_buffer_free(turns);
+        model_running_stop(&running);
+    }
+}
+
+/* A device that remembers a token's result gives it for another content of the cache. */
+TEST(remembered)
+{
+    struct model_running running;
+    struct pass_instance *instance;
+
+    if (!device)
+        skip();
+    model_running_start(&running, device, LLAMA, PRECISION_FP32);
+    instance = (struct pass_instance *)running.base;
+    ASSERT_OK(running.workload.kind->iterate(running.base, err));
+    ASSERT_OK(decode_redraw(instance, 0, 9, err));
+    assert_int_equal(workload_verify(running.base, note_check, NULL, &(struct error)ERROR_INIT),
+                     STATUS_CHECK_FAILED);
+    ASSERT_OK(running.workload.kind->iterate(running.base, err));
+    ASSERT_OK(workload_verify(running.base, note_check, NULL, err));
+    ASSERT_OK(decode_restore(instance, err));
+    ASSERT_OK(running.workload.kind->iterate(running.base, err));
+    check(running.base);
+    model_running_stop(&running);
+}
+
+TEST(refused)
+{
+    static const struct {
+        const char *yaml, *words;
+        enum status status;
+    } rows[] = {
+        {HEAD("context: 9, page: 8") "  width: 32\n" RMS "    - of: [{embedding: {vocabulary: 9}}, "
+                                     "{attention: {heads: 2}}]\n",
+         "not blocks of 8 and heads of 16", STATUS_UNSUPPORTED},
+        {HEAD("context: 9") "  width: 24\n" RMS
+                            "    - of: [{embedding: {vocabulary: 9}}, {attention: {heads: 2}}]\n",
+         "not blocks of 16 and heads of 12", STATUS_UNSUPPORTED},
+        {HEAD("context: 9") "  width: 32\n" RMS
+                            "    - of: [{embedding: {vocabulary: 9}}, {attention: {heads: 2}},\n"
+                            "           {attention: {heads: 1}}]\n",
+         "not 2 of 16 and 1 of 32", STATUS_UNSUPPORTED},
+        {HEAD("context: 1000000") "  width: 262144\n" RMS
+                                  "    - of: [{embedding: {vocabulary: 9}}, "
+                                  "{attention: {heads: 1024}}]\n",
+         "on the device, which has ", STATUS_DEVICE_MEMORY},
+    };
+
+    if (!device)
+        skip();
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct workload workload;
+        struct workload_case work = {.workload = &workload,
+                                     .precision = PRECISION_FP32,
+                                     .batch = 3,
+                                     .implementation = IMPLEMENTATION_PORTABLE};
+        struct workload_instance *instance = NULL;
+        struct error refusal = ERROR_INIT;
+
+        ASSERT_OK(workload_parse("test.yaml", rows[i].yaml, strlen(rows[i].yaml), &workload, err));
+        assert_int_equal(workload_instance_create(&work, device, &instance, &refusal),
+                         rows[i].status);
+        if (!strstr(refusal.message, rows[i].words))
+            fail_msg("no \"%s\" in: %s", rows[i].words, refusal.message);
+        workload_finish(&workload);
+    }
+}
+
+int main(void)
+{
+    int failed;
+
+    device = model_fixture_open();
+    failed = unit_run(NULL, NULL);
+    model_fixture_close(device);
+    return failed;
+}
