@@ -59,8 +59,9 @@ KERNEL(cache_keep, const GLOBAL ELEMENT(TYPE_A) * x, const GLOBAL i32 *blocks,
 }
 
 #if LANES == 1
-#define PAGES (PAGE < 64 ? 64 / PAGE : 1) /* of a step */
-#define STEP (PAGES * PAGE)               /* positions of a step */
+#define PAGES (PAGE < 64 ? 64 / PAGE : 1)    /* of a step */
+#define STEP (PAGES * PAGE)                  /* positions of a step */
+#define LINE (64u / sizeof(ELEMENT(TYPE_A))) /* elements of a line of cache memory */
 
 /*
  * What is narrow is widened first, in a loop of its own: compilers find no vectors in one that
@@ -79,6 +80,13 @@ INLINE const LOCAL f32 *cache_widen(const GLOBAL ELEMENT(TYPE_A) * from, LOCAL f
     return to;
 }
 #endif
+
+/* Keys and values of a head: blocks lie anywhere, which no processor foresees. */
+INLINE void cache_prefetch(const GLOBAL ELEMENT(TYPE_A) * block)
+{
+    for (u32 i = 0; i < 2u * PAGE * HEAD; i += LINE)
+        PREFETCH(block + i);
+}
 
 /* Scores of the positions of a page, PANEL of them side by side, of all queries of the group. */
 INLINE void cache_scores(const LOCAL f32 *query, const WIDE f32 *keys, LOCAL f32 *ret)
@@ -197,11 +205,15 @@ KERNEL(cache_attend, const GLOBAL ELEMENT(TYPE_A) * x, const GLOBAL ELEMENT(TYPE
     for (u64 from = first; from < last; from += STEP) {
         const u64 count = last - from < STEP ? last - from : STEP;
 
-        for (u64 s = 0; s < count; s += PAGE)
+        for (u64 s = 0; s < count; s += PAGE) {
+            if (from + s + STEP < last)
+                cache_prefetch(cache +
+                               cache_place(blocks, (from + s + STEP) / PAGE, kv_head, kv_heads));
             cache_scores(
                 query,
                 WIDEN(cache + cache_place(blocks, (from + s) / PAGE, kv_head, kv_heads), wide),
                 weight + s);
+        }
         for (u32 g = 0; g < SHARED; g++) {
             LOCAL f32 *mine = weight + g * STEP;
             f32 most, factor, some;
