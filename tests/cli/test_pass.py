@@ -135,9 +135,13 @@ class Pass(CliTest):
                 ("decode: {page: 16}", 7, "context"),
                 ("decode: {context: 8, page: 1024}", 7, "page"),
                 ("decode: {context: 8, pages: 1}", 7, "pages"),
-                ("scenario: offline", 1, "sequence_length")):
+                ("scenario: offline", 1, "write `sequence_length`, or `decode`"),
+                ("decode: {context: 1048576}\nbatches: [1, 1048576]", 7, "65537 blocks for each of them")):
             with self.subTest(after=after):
-                call = self.describe(self.changed("sequence_length: 4096", after))
+                text = self.changed("sequence_length: 4096", after)
+                if "batches" in after:
+                    text = text.replace("batches: [1, 2]\n", "", 1)
+                call = self.describe(text)
                 self.assertNotEqual(call.status, 0, call.out)
                 self.assertIn(f"stack.yaml:{line}: ", call.err)
                 self.assertIn(words, call.err)

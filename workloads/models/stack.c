@@ -545,6 +545,9 @@ enum status stack_graph_decode(struct stack_graph *ret, const struct stack *stac
         .model = stack, .length = 1, .first = context, .page = page, .err = err};
 
     TRY(begin(&builder, sequences, ret));
+    if (sequences * blocks.of[1] > INT32_MAX)
+        return error_set(err, STATUS_INVALID, "%llu blocks for each of them are more than 2^31",
+                         (unsigned long long)blocks.of[1]);
     TRY(graph_give(ret->graph, GRAPH_INDICES, "blocks", blocks, &ret->blocks, err));
     builder.blocks = ret->blocks;
     return build(&builder, ret);
