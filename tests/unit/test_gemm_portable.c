@@ -1,6 +1,6 @@
 /*
- * Special numbers through the GEMM of our own text: every pattern of fp8, NaN
- * and infinities in every type.
+ * Special numbers through the GEMM of our own text: every pattern of fp8, NaN and infinities in
+ * every type; and few rows.
  */
 #include "model_fixture.h"
 
@@ -123,6 +123,36 @@ TEST(portable_special)
             special += !isfinite(expected);
         }
         assert_true(special >= N && special < M * N / 2);
+    }
+}
+
+/* Rows that are made at once, and more than those: whole numbers, whose sums are exact. */
+TEST(portable_few_rows)
+{
+    enum { M = 10, N = 70, K = 21 };
+    static const enum precision precisions[] = {PRECISION_FP32, PRECISION_BF16};
+    static float a[M * K], b[K * N], c[M * N]; /* room for both */
+
+    if (!device)
+        skip();
+    for (size_t p = 0; p < 2; p++) {
+        const enum dtype type = precision_dtype(precisions[p]);
+
+        for (uint64_t i = 0; i < M * K; i++)
+            element_encode(type, (double)(i % 7) - 3.0, a, i);
+        for (uint64_t i = 0; i < K * N; i++)
+            element_encode(type, (double)(i % 5) - 2.0, b, i);
+        for (uint64_t m = 1; m <= M; m++) {
+            multiply(precisions[p], m, N, K, a, b, c);
+            for (uint64_t i = 0; i < m * N; i++) {
+                double expected = 0.0;
+
+                for (uint64_t k = 0; k < K; k++)
+                    expected += element_decode(type, a, i / N * K + k) *
+                                element_decode(type, b, k * N + i % N);
+                assert_same(precisions[p], i, (double)c[i], expected);
+            }
+        }
     }
 }
 

@@ -9,7 +9,8 @@
 
 #define HAS_BIAS 8u /* kernels/gemm.h */
 #define HAS_D 16u
-#define FEW_ROWS 4
+#define FEW_ROWS 4 /* of A; where B is f32, 8: nothing is widened for each of them */
+#define FEW_ROWS_F32 8
 #define FEW_SUMS 8192 /* kernels/gemm_few.h */
 
 static uint64_t ceil_div(uint64_t a, uint64_t b)
@@ -217,9 +218,10 @@ static uint64_t few_columns(const struct gemms *gemms, const struct op_gemm *gem
 {
     const uint64_t units =
         gemms->device->info.compute_units ? gemms->device->info.compute_units : 1;
-    const uint64_t groups = units * ceil_div(gemm->n * gemm->m, units * (FEW_SUMS - FEW_ROWS * 16));
+    const uint64_t rows = gemm->b.type == DTYPE_F32 ? FEW_ROWS_F32 : FEW_ROWS;
+    const uint64_t groups = units * ceil_div(gemm->n * gemm->m, units * (FEW_SUMS - rows * 16));
 
-    if (gemms->tile.lanes != 1 || gemm->m > FEW_ROWS || gemm->inner > 1 || gemm->outer > 1 ||
+    if (gemms->tile.lanes != 1 || gemm->m > rows || gemm->inner > 1 || gemm->outer > 1 ||
         gemm->triangle != OP_FULL || gemm->a.transpose || gemm->k == 0)
         return 0;
     return ceil_div(ceil_div(gemm->n, groups), 16) * 16;
