@@ -126,7 +126,7 @@ synthetic: {launches: 1, elements: 8192}
     def test_baseline_is_recomputed(self):
         (first,) = self.measure()
         self.assay("history", "--baseline", "main", first, "--db", self.db)
-        self.assert_worked_out_again("value")
+        self.assert_worked_out_again("value", "baseline_other")
 
     def test_refused(self):
         self.measure()

@@ -251,8 +251,8 @@ class CliTest(unittest.TestCase):
                                                 timeout=PATIENCE)) as connection:
             return connection.execute(sql, parameters).fetchall()
 
-    def assert_worked_out_again(self, number):
-        """verify recomputes the stored comparison, and accepts no other, even with a rewritten log."""
+    def assert_worked_out_again(self, number, *rules):
+        """verify recomputes the stored comparison, and accepts no other, even with a rewritten log; the rules besides."""
         import forge
         import verify_body
         call = self.assay("verify", self.db, "--json")
@@ -268,6 +268,8 @@ class CliTest(unittest.TestCase):
         call = self.assay("verify", self.db, "--json")
         self.assertEqual(call.status, 1)
         found = [f for f in call.json()["findings"] if f["level"] == "wrong"]
+        self.assertEqual([f["code"] for f in found if f["check"] == "complete"], [*rules], found)
+        found = [f for f in found if f["check"] != "complete"]
         self.assertEqual([(f["check"], f["table"]) for f in found], [("comparison", "comparison")], found)
         self.assertIn("it differs in ", found[0]["message"])
 
