@@ -44,7 +44,7 @@ def other(value):
     if isinstance(value, verify_body.Number):
         number = float(value) if re.search("[.e]", value) else int(value)
         return verify_body.Number(repr(number * 1.25) if isinstance(number, float) else str(
-            number + (number // 4 if abs(number) >= 1000 else 1)))
+            number + (3 * number if abs(number) >= 1000 else 1)))
     if isinstance(value, str):
         return value[:-1] + ("1" if value[-1:] == "0" else "0")
     return None

@@ -212,6 +212,37 @@ static bool runs_in(enum precision precision, const enum precision *runs, size_t
     return i < count;
 }
 
+enum status real_checks(const struct declaration *declaration, const char *section,
+                        const struct real_check *checks, size_t count, struct error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct real_check *check = &checks[i];
+        char path[64];
+
+        snprintf(path, sizeof(path), "%s.%s", section, check->key);
+        if (!declaration_has(declaration, path))
+            *check->value = check->fallback;
+        if (!(*check->value >= check->low && *check->value <= check->high))
+            return declaration_error(declaration, path, err, "`%s` is %g; write %s", path,
+                                     *check->value, check->advice);
+    }
+    return STATUS_OK;
+}
+
+enum status adamw_declaration_check(const struct declaration *declaration, const char *section,
+                                    struct adamw *written, struct error *err)
+{
+    const struct real_check checks[] = {
+        {"learning_rate", &written->rate, 1e-3, 0.0, 10.0, "a rate from 0 to 10, such as 0.001"},
+        {"beta1", &written->beta1, 0.9, 0.0, 0.9999, "0 to 0.9999, such as 0.9"},
+        {"beta2", &written->beta2, 0.95, 0.0, 0.99999, "0 to 0.99999, such as 0.95"},
+        {"epsilon", &written->epsilon, 1e-8, 1e-30, 1.0, "a small number above 0, such as 1e-8"},
+        {"weight_decay", &written->decay, 0.1, 0.0, 1.0, "0 to 1, such as 0.1"},
+    };
+
+    return real_checks(declaration, section, checks, sizeof(checks) / sizeof(checks[0]), err);
+}
+
 enum status gpt2_declaration_check_precisions(const struct declaration *declaration,
                                               const struct workload_declaration *common,
                                               const enum precision *runs, size_t count,

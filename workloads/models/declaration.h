@@ -7,6 +7,7 @@
 
 #include "workloads/data/tokens.h"
 #include "workloads/declaration.h"
+#include "workloads/models/adamw.h"
 #include "workloads/models/gpt2.h"
 
 enum gpt2_data_source { GPT2_DATA_MARKOV, GPT2_DATA_TEXT };
@@ -38,6 +39,29 @@ extern const struct declaration_field gpt2_data_fields[];
     FIELD_GROUP("model", FIELD_REQUIRED, type, gpt2.model, gpt2_model_fields),                     \
         FIELD_INT("sequence_length", FIELD_REQUIRED, type, gpt2.sequence_length),                  \
         FIELD_GROUP("data", FIELD_OPTIONAL, type, gpt2.data, gpt2_data_fields)
+
+/*
+ * A number that may be left out, which writes its fallback, and else lies within [low, high]. `key`
+ * is that in the section.
+ */
+struct real_check {
+    const char *key;
+    double *value, fallback, low, high;
+    const char *advice; /* behind "write" */
+};
+enum status real_checks(const struct declaration *declaration, const char *section,
+                        const struct real_check *checks, size_t count, struct error *err);
+
+/* Fields of a section with AdamW's numbers, whose struct `type` has a struct adamw as `member`. */
+#define ADAMW_DECLARATION_FIELDS(type, member)                                                     \
+    FIELD_FLOAT("learning_rate", FIELD_OPTIONAL, type, member.rate),                               \
+        FIELD_FLOAT("beta1", FIELD_OPTIONAL, type, member.beta1),                                  \
+        FIELD_FLOAT("beta2", FIELD_OPTIONAL, type, member.beta2),                                  \
+        FIELD_FLOAT("epsilon", FIELD_OPTIONAL, type, member.epsilon),                              \
+        FIELD_FLOAT("weight_decay", FIELD_OPTIONAL, type, member.decay)
+/* Checks them, and writes defaults. */
+enum status adamw_declaration_check(const struct declaration *declaration, const char *section,
+                                    struct adamw *written, struct error *err);
 
 /* What it comes to. */
 struct gpt2_task {

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "harness/core/cleanup.h"
+#include "workloads/models/adamw_update.h"
 #include "workloads/models/gpt2_reference.h"
 #include "workloads/models/gpt2_spot.h"
 #include "workloads/training_step/training_step.h"
@@ -73,8 +74,7 @@ static double tolerance(const struct workload_case *work, const char *output, co
         return 0.0;
     if (!strcmp(output, "loss.fp32"))
         return -1.0;
-    return strncmp(output, "adamw.", strlen("adamw.")) ? WORKLOAD_NO_CHECK
-                                                       : TRAINING_UPDATE_TOLERANCE;
+    return strncmp(output, "adamw.", strlen("adamw.")) ? WORKLOAD_NO_CHECK : ADAMW_UPDATE_TOLERANCE;
 }
 
 /* The part of the batch that is checked, uploaded. */
@@ -238,15 +238,45 @@ static enum status check_passes(struct training_instance *instance, const struct
     return training_check_ends(instance, subset->indices, passes.inverse, &random, sink, err);
 }
 
+/* Before a step: its windows of the model's arrays, fetched. */
+static enum status begin_update(struct training_instance *instance,
+                                const struct adamw_window *windows, size_t count,
+                                struct adamw_update *ret, struct error *err)
+{
+    const struct gpt2_device *model = instance->gpt2.model;
+    struct op_scaling_state state;
+
+    *ret = (struct adamw_update){
+        .windows = windows,
+        .count = count,
+        .adamw = training_adamw(instance->parameters, instance->steps + 1),
+        .step = instance->steps + 1,
+        .inverse = 1.0,
+        .arrays = {.weights = model->buffers[gpt2_device_weights(model)],
+                   .moment1 = model->buffers[GPT2_MOMENT1],
+                   .moment2 = model->buffers[GPT2_MOMENT2],
+                   .gradients = model->buffers[GPT2_GRADIENTS],
+                   .copy = model->buffers[GPT2_MASTER] ? model->buffers[GPT2_PARAMETERS] : NULL,
+                   .storage = model->plan.storage},
+    };
+    TRY(adamw_update_begin(ret, err));
+    if (model->plan.scale == 0.0)
+        return STATUS_OK;
+    TRY(gpt2_device_scaling(model, &state, err));
+    ret->step = state.taken + 1;
+    ret->inverse = 1.0 / (double)state.scale;
+    return STATUS_OK;
+}
+
 /* Of a tensor up to UPDATE_WINDOW elements: a small one whole, of another so many pieces, from its
  * first element to its last. */
-static uint64_t windows_of(const struct gpt2_tensor *tensor, struct training_window *ret)
+static uint64_t windows_of(const struct gpt2_tensor *tensor, struct adamw_window *ret)
 {
     const uint64_t pieces = tensor->count > UPDATE_WINDOW ? UPDATE_PIECES : 1;
     const uint64_t size = pieces > 1 ? UPDATE_WINDOW / pieces : tensor->count;
 
     for (uint64_t i = 0; i < pieces; i++)
-        ret[i] = (struct training_window){
+        ret[i] = (struct adamw_window){
             tensor->offset + (pieces > 1 ? (tensor->count - size) * i / (pieces - 1) : 0), size,
             tensor->decay};
     return pieces;
@@ -257,8 +287,8 @@ static enum status check_update(struct training_instance *instance, uint64_t seq
 {
     const struct gpt2_shape *shape = &instance->parameters->task.shape;
     const size_t tensors = gpt2_tensor_count(shape);
-    AUTO_FREE struct training_window *windows = calloc(tensors * UPDATE_PIECES, sizeof(*windows));
-    CLEANUP(training_update_finish) struct training_update update = {0};
+    AUTO_FREE struct adamw_window *windows = calloc(tensors * UPDATE_PIECES, sizeof(*windows));
+    CLEANUP(adamw_update_finish) struct adamw_update update = {0};
     uint64_t count = 0;
 
     if (!windows)
@@ -268,12 +298,11 @@ static enum status check_update(struct training_instance *instance, uint64_t seq
 
         count += windows_of(&tensor, windows + count);
     }
-    TRY(training_update_begin(instance, windows, count, &update, err));
-    TRY(training_update_gradients(instance, &update, err));
+    TRY(begin_update(instance, windows, count, &update, err));
+    TRY(adamw_update_gradients(&update, err));
     TRY(gpt2_device_update(instance->gpt2.model, &update.adamw, instance->steps + 1, err));
     training_count_step(instance, instance->next_sequence - instance->sequences, sequences);
-    TRY(training_update_check(instance, &update, sink, err));
-    return STATUS_OK;
+    return adamw_update_check(&update, instance->gpt2.model->plan.scale > 0.0, sink, err);
 }
 
 static enum status check_fall(struct training_instance *instance, struct check_sink *sink,
@@ -362,8 +391,8 @@ static enum status verify(struct workload_instance *base, struct check_sink *sin
 struct spot {
     struct training_instance *instance;
     struct random random;
-    struct training_window *windows; /* one a tensor */
-    struct training_update update;
+    struct adamw_window *windows; /* one a tensor */
+    struct adamw_update update;
     float *weights; /* before the step */
 };
 
@@ -410,7 +439,7 @@ static enum status draw_windows(struct spot *spot, struct error *err)
             at += random_next_below(&spot->random, task->length) * d;
         else if (tensor.id == GPT2_ATTN_B)
             at += 2 * d; /* the values' */
-        spot->windows[i] = (struct training_window){tensor.offset + at, count, tensor.decay};
+        spot->windows[i] = (struct adamw_window){tensor.offset + at, count, tensor.decay};
     }
     return STATUS_OK;
 }
@@ -456,7 +485,7 @@ static enum status check_floor(struct training_instance *instance, struct worklo
 
 static void report_live(const struct spot *spot, bool taken, struct check_sink *sink)
 {
-    const float *gradient = training_update_gradient(&spot->update);
+    const float *gradient = adamw_update_gradient(&spot->update);
     struct workload_check check = {
         .output = "grad.live",
         .metric = "count",
@@ -529,7 +558,7 @@ static enum status check_step(struct spot *spot, struct check_sink *sink, struct
     const bool whole =
         gpt2_parameter_count(&plan->shape) * 3 <= GPT2_SPOT_WORK / rows; /* three products each */
 
-    TRY(training_update_check(instance, &spot->update, sink, err));
+    TRY(adamw_update_check(&spot->update, plan->scale > 0.0, sink, err));
     TRY(whole ? check_whole(spot, sink, err) : check_prefix(spot, sink, err));
     TRY(gpt2_check_norms(instance->gpt2.model, &spot->random, sink, err));
     if (rows <= LOGITS_MAX / plan->shape.vocabulary)
@@ -570,13 +599,12 @@ static enum status run_step(struct spot *spot, bool *taken, struct error *err)
     const struct gpt2_shape *shape = &instance->parameters->task.shape;
 
     TRY(draw_windows(spot, err));
-    TRY(training_update_begin(instance, spot->windows, gpt2_tensor_count(shape), &spot->update,
-                              err));
+    TRY(begin_update(instance, spot->windows, gpt2_tensor_count(shape), &spot->update, err));
     TRY(gpt2_device_fetch(model, gpt2_device_weights(model), 0, gpt2_array_length(shape),
                           spot->weights, err));
     TRY(run_over_nan(spot, err));
     TRY(was_taken(spot, taken, err));
-    return training_update_gradients(instance, &spot->update, err);
+    return adamw_update_gradients(&spot->update, err);
 }
 
 /*
@@ -607,7 +635,7 @@ static enum status run(struct spot *spot, struct check_sink *sink, struct error 
     bool taken = false, again = true;
 
     for (int i = 0; i <= TRAINING_BACKOFFS_MAX && again; i++) {
-        training_update_finish(&spot->update);
+        adamw_update_finish(&spot->update);
         TRY(run_step(spot, &taken, err));
         TRY(check_floor(spot->instance, &loss, err));
         again = !taken && loss.error <= loss.tolerance;
@@ -621,7 +649,7 @@ static enum status run(struct spot *spot, struct check_sink *sink, struct error 
 
 static void spot_finish(struct spot *spot)
 {
-    training_update_finish(&spot->update);
+    adamw_update_finish(&spot->update);
     free(spot->windows);
     free(spot->weights);
 }

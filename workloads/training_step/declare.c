@@ -8,7 +8,7 @@
 #define STEPS_MAX 1000000000
 
 struct optimizer_section {
-    double learning_rate, beta1, beta2, epsilon, weight_decay;
+    struct adamw adamw;
     int64_t warmup_steps;
 };
 
@@ -30,14 +30,8 @@ struct training_declaration {
     struct verify_section verify;
 };
 
-#define OPTIMIZER_FIELD(name) FIELD_FLOAT(#name, FIELD_OPTIONAL, struct optimizer_section, name)
-
 static const struct declaration_field optimizer_fields[] = {
-    OPTIMIZER_FIELD(learning_rate),
-    OPTIMIZER_FIELD(beta1),
-    OPTIMIZER_FIELD(beta2),
-    OPTIMIZER_FIELD(epsilon),
-    OPTIMIZER_FIELD(weight_decay),
+    ADAMW_DECLARATION_FIELDS(struct optimizer_section, adamw),
     FIELD_INT("warmup_steps", FIELD_OPTIONAL, struct optimizer_section, warmup_steps),
     FIELD_END,
 };
@@ -69,40 +63,21 @@ static const struct declaration_field fields[] = {
 
 static const struct declaration_schema schema = {ENTRY_GROUP(struct training_declaration, fields)};
 
-/* Writes the default where the declaration is silent, and checks the range [low, high]. */
-struct real_check {
-    const char *path;
-    double *value, fallback, low, high;
-    const char *advice;
-};
-
 static enum status check_reals(const struct declaration *declaration,
                                struct training_declaration *data, struct error *err)
 {
-    const struct real_check checks[] = {
-        {"optimizer.learning_rate", &data->optimizer.learning_rate, 1e-3, 0.0, 10.0,
-         "a rate from 0 to 10, such as 0.001"},
-        {"optimizer.beta1", &data->optimizer.beta1, 0.9, 0.0, 0.9999, "0 to 0.9999, such as 0.9"},
-        {"optimizer.beta2", &data->optimizer.beta2, 0.95, 0.0, 0.99999,
-         "0 to 0.99999, such as 0.95"},
-        {"optimizer.epsilon", &data->optimizer.epsilon, 1e-8, 1e-30, 1.0,
-         "a small number above 0, such as 1e-8"},
-        {"optimizer.weight_decay", &data->optimizer.weight_decay, 0.1, 0.0, 1.0,
-         "0 to 1, such as 0.1"},
-        {"verify.loss_margin", &data->verify.loss_margin, 0.01, 0.0, 0.99,
-         "the part of its first value by which the loss must fall, 0 to 0.99"},
-        {"loss_scaling.initial", &data->loss_scaling.initial, 65536.0, 1.0, 16777216.0,
-         "a power of two from 1 to 16777216, such as 65536"},
-    };
+    const struct real_check margin = {
+        "loss_margin", &data->verify.loss_margin,
+        0.01,          0.0,
+        0.99,          "the part of its first value by which the loss must fall, 0 to 0.99"};
+    const struct real_check scale = {
+        "initial",  &data->loss_scaling.initial,
+        65536.0,    1.0,
+        16777216.0, "a power of two from 1 to 16777216, such as 65536"};
 
-    for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
-        if (!declaration_has(declaration, checks[i].path))
-            *checks[i].value = checks[i].fallback;
-        if (!(*checks[i].value >= checks[i].low && *checks[i].value <= checks[i].high))
-            return declaration_error(declaration, checks[i].path, err, "`%s` is %g; write %s",
-                                     checks[i].path, *checks[i].value, checks[i].advice);
-    }
-    return STATUS_OK;
+    TRY(adamw_declaration_check(declaration, "optimizer", &data->optimizer.adamw, err));
+    TRY(real_checks(declaration, "verify", &margin, 1, err));
+    return real_checks(declaration, "loss_scaling", &scale, 1, err);
 }
 
 static enum status check_counts(const struct declaration *declaration,
@@ -156,9 +131,7 @@ static enum status check(const struct declaration *declaration, struct workload 
     TRY(check_reals(declaration, data, err));
     TRY(check_counts(declaration, data, err));
     TRY(gpt2_declaration_check(declaration, &data->gpt2, &parameters->task, err));
-    parameters->adamw =
-        (struct adamw){data->optimizer.learning_rate, data->optimizer.beta1, data->optimizer.beta2,
-                       data->optimizer.epsilon, data->optimizer.weight_decay};
+    parameters->adamw = data->optimizer.adamw;
     parameters->warmup_steps = (uint64_t)data->optimizer.warmup_steps;
     parameters->verify_sequences = (uint64_t)data->verify.sequences;
     parameters->loss_steps = (uint64_t)data->verify.loss_steps;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "harness/core/cleanup.h"
+#include "workloads/models/adamw_update.h"
 #include "workloads/models/gpt2_handover.h"
 #include "workloads/training_step/training_step.h"
 
@@ -43,10 +44,10 @@ static enum status take(const struct tensors *outputs, const struct gpt2_shape *
 
 /* Of the arrays of an update, before it or after it. */
 static enum status take_arrays(const struct tensors *outputs, const struct gpt2_shape *shape,
-                               const char *const prefixes[TRAINING_ARRAYS], uint64_t room,
-                               float *ret, struct error *err)
+                               const char *const prefixes[ADAMW_ARRAYS], uint64_t room, float *ret,
+                               struct error *err)
 {
-    for (size_t i = 0; i < TRAINING_ARRAYS; i++)
+    for (size_t i = 0; i < ADAMW_ARRAYS; i++)
         if (prefixes[i])
             TRY(take(outputs, shape, prefixes[i], ret + i * room, err));
     return STATUS_OK;
@@ -55,30 +56,30 @@ static enum status take_arrays(const struct tensors *outputs, const struct gpt2_
 /* The arrays of a step, one after another, each of `room` elements. */
 struct step {
     struct training_instance *instance;
-    float *before, *after; /* heap: TRAINING_ARRAYS each, in one piece */
+    float *before, *after; /* heap: ADAMW_ARRAYS each, in one piece */
     uint64_t room;
 };
 
 static enum status take_step(struct step *step, const struct workload_handed *handed,
                              struct error *err)
 {
-    static const char *const before[TRAINING_ARRAYS] = {"w.", "g.", "m.", "v."};
-    static const char *const after[TRAINING_ARRAYS] = {"next.w.", NULL, "next.m.", "next.v."};
+    static const char *const before[ADAMW_ARRAYS] = {"w.", "g.", "m.", "v."};
+    static const char *const after[ADAMW_ARRAYS] = {"next.w.", NULL, "next.m.", "next.v."};
     const struct gpt2_shape *shape = &step->instance->parameters->task.shape;
     const struct tensor *loss = NULL;
 
     for (size_t i = 0; i < gpt2_tensor_count(shape); i++)
         step->room += gpt2_tensor_at(shape, i).count;
-    step->before = calloc(2 * TRAINING_ARRAYS * step->room, sizeof(*step->before));
+    step->before = calloc(2 * ADAMW_ARRAYS * step->room, sizeof(*step->before));
     if (!step->before)
         return error_no_memory(err);
-    step->after = step->before + TRAINING_ARRAYS * step->room;
+    step->after = step->before + ADAMW_ARRAYS * step->room;
     TRY(take_arrays(handed->outputs, shape, before, step->room, step->before, err));
     TRY(take_arrays(handed->outputs, shape, after, step->room, step->after, err));
     TRY(tensors_find(handed->outputs, "loss", DTYPE_F32, DTYPE_F32, 1, (const uint64_t[]){1}, &loss,
                      err));
     step->instance->handed = (struct training_handed){
-        .loss = loss->data, .gradients = step->before + TRAINING_GRADIENT * step->room};
+        .loss = loss->data, .gradients = step->before + ADAMW_GRADIENT * step->room};
     return STATUS_OK;
 }
 
@@ -89,7 +90,7 @@ static enum status compare_passes(const struct step *step, const int32_t *tokens
                                   struct error *err)
 {
     const struct gpt2_device_plan *plan = &step->instance->gpt2.model->plan;
-    const float *from = step->before + TRAINING_WEIGHT * step->room;
+    const float *from = step->before + ADAMW_WEIGHT * step->room;
     AUTO_FREE float *weights = calloc(gpt2_array_length(&plan->shape), sizeof(*weights));
     const struct training_passes passes = {.tokens = tokens,
                                            .targets = targets,
@@ -113,8 +114,8 @@ static enum status compare_update(const struct step *step, int64_t iteration,
 {
     const struct training_parameters *parameters = step->instance->parameters;
     const size_t count = gpt2_tensor_count(&parameters->task.shape);
-    AUTO_FREE struct training_window *windows = calloc(count, sizeof(*windows));
-    const struct training_update update = {
+    AUTO_FREE struct adamw_window *windows = calloc(count, sizeof(*windows));
+    const struct adamw_update update = {
         .windows = windows,
         .count = count,
         .room = step->room,
@@ -129,9 +130,9 @@ static enum status compare_update(const struct step *step, int64_t iteration,
     for (size_t i = 0; i < count; i++) {
         const struct gpt2_tensor tensor = gpt2_tensor_at(&parameters->task.shape, i);
 
-        windows[i] = (struct training_window){tensor.offset, tensor.count, tensor.decay};
+        windows[i] = (struct adamw_window){tensor.offset, tensor.count, tensor.decay};
     }
-    training_update_compare(&update, step->after, false, sink);
+    adamw_update_compare(&update, step->after, false, sink);
     return STATUS_OK;
 }
 

@@ -107,45 +107,6 @@ enum status training_check_passes(struct training_instance *instance,
                                   const struct training_passes *passes, struct check_sink *sink,
                                   struct error *err);
 
-/* update.c: an AdamW step against the formula, in windows of the optimizer's arrays */
-#define TRAINING_UPDATE_TOLERANCE 4e-6 /* the largest */
-struct training_window {
-    uint64_t offset, count;
-    bool decay;
-};
-struct training_update {
-    const struct training_window *windows; /* the caller's */
-    size_t count;
-    uint64_t room; /* elements of all windows */
-    /* The step that the formula counts, and what takes the loss scale out of its gradients. */
-    struct adamw adamw;
-    uint64_t step;
-    double inverse;
-    float *before; /* TRAINING_ARRAYS one after another, `room` each */
-};
-enum { TRAINING_WEIGHT, TRAINING_GRADIENT, TRAINING_MOMENT1, TRAINING_MOMENT2, TRAINING_ARRAYS };
-/* Before the step: fetches weights and moments. training_update_finish follows, also on failure. */
-enum status training_update_begin(struct training_instance *instance,
-                                  const struct training_window *windows, size_t count,
-                                  struct training_update *ret, struct error *err);
-/* Fetches the gradients that the step takes, before it or after it. */
-enum status training_update_gradients(struct training_instance *instance,
-                                      struct training_update *update, struct error *err);
-/* Of those that were fetched: the first of all windows', one window after the other. */
-const float *training_update_gradient(const struct training_update *update);
-/*
- * After the step: "adamw.parameters", "adamw.m" and "adamw.v", the arrays against the formula;
- * "adamw.still", windows that the formula moves and that are as before; "adamw.copy", the narrow
- * parameters against the master weights.
- */
-enum status training_update_check(struct training_instance *instance,
-                                  const struct training_update *update, struct check_sink *sink,
-                                  struct error *err);
-/* The same of arrays that the caller has, without the copy. */
-void training_update_compare(const struct training_update *update, const float *after, bool scaled,
-                             struct check_sink *sink);
-void training_update_finish(struct training_update *update);
-
 /* handover.c */
 extern const struct workload_handover training_handover;
 

@@ -1,16 +1,17 @@
+#include "workloads/models/adamw_update.h"
+
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "workloads/storage.h"
 #include "harness/core/cleanup.h"
-#include "workloads/training_step/training_step.h"
+#include "workloads/storage.h"
 
 #define UPDATE_TOLERANCE 2e-6
 #define SCALED_TOLERANCE                                                                           \
-    TRAINING_UPDATE_TOLERANCE /* bias corrections carried on in fp32, transformer_scaling.h */
-#define SMALLEST 1e-31        /* below this, squares and products leave fp32's normal range */
+    ADAMW_UPDATE_TOLERANCE /* bias corrections carried on in fp32, transformer_scaling.h */
+#define SMALLEST 1e-31     /* below this, squares and products leave fp32's normal range */
 
 static const char update_reason[] =
     "a dozen fp32 roundings (2^-24 each) of the terms that a value is made of";
@@ -18,75 +19,56 @@ static const char scaled_reason[] = "a dozen fp32 roundings of the terms that a 
                                     "and those of the bias corrections";
 
 enum {
-    WEIGHT = TRAINING_WEIGHT,
-    GRADIENT = TRAINING_GRADIENT,
-    MOMENT1 = TRAINING_MOMENT1,
-    MOMENT2 = TRAINING_MOMENT2,
-    ARRAYS = TRAINING_ARRAYS
+    WEIGHT = ADAMW_WEIGHT,
+    GRADIENT = ADAMW_GRADIENT,
+    MOMENT1 = ADAMW_MOMENT1,
+    MOMENT2 = ADAMW_MOMENT2,
+    ARRAYS = ADAMW_ARRAYS
 };
 
-static enum status fetch(struct training_instance *instance, const struct training_update *update,
-                         enum gpt2_buffer buffer, float *ret, struct error *err)
+static enum status fetch(const struct adamw_update *update, struct buffer *buffer, enum dtype type,
+                         float *ret, struct error *err)
 {
     for (size_t i = 0; i < update->count; i++) {
-        const struct training_window *window = &update->windows[i];
+        const struct adamw_window *window = &update->windows[i];
 
-        TRY(gpt2_device_fetch(instance->gpt2.model, buffer, window->offset, window->count, ret,
-                              err));
+        TRY(storage_download(buffer, type, window->offset, window->count, ret, err));
         ret += window->count;
     }
     return STATUS_OK;
 }
 
 /* All but the gradients. */
-static enum status fetch_arrays(struct training_instance *instance,
-                                const struct training_update *update, float *ret, struct error *err)
+static enum status fetch_arrays(const struct adamw_update *update, float *ret, struct error *err)
 {
+    const struct adamw_arrays *of = &update->arrays;
     const uint64_t room = update->room;
 
-    TRY(fetch(instance, update, gpt2_device_weights(instance->gpt2.model), ret + WEIGHT * room,
-              err));
-    TRY(fetch(instance, update, GPT2_MOMENT1, ret + MOMENT1 * room, err));
-    return fetch(instance, update, GPT2_MOMENT2, ret + MOMENT2 * room, err);
+    TRY(fetch(update, of->weights, DTYPE_F32, ret + WEIGHT * room, err));
+    TRY(fetch(update, of->moment1, DTYPE_F32, ret + MOMENT1 * room, err));
+    return fetch(update, of->moment2, DTYPE_F32, ret + MOMENT2 * room, err);
 }
 
-enum status training_update_begin(struct training_instance *instance,
-                                  const struct training_window *windows, size_t count,
-                                  struct training_update *ret, struct error *err)
+enum status adamw_update_begin(struct adamw_update *update, struct error *err)
 {
-    struct op_scaling_state state;
-
-    *ret = (struct training_update){
-        .windows = windows,
-        .count = count,
-        .adamw = training_adamw(instance->parameters, instance->steps + 1),
-        .step = instance->steps + 1,
-        .inverse = 1.0,
-    };
-    for (size_t i = 0; i < count; i++)
-        ret->room += windows[i].count;
-    ret->before = malloc(ARRAYS * ret->room * sizeof(*ret->before));
-    TRY(ret->before ? fetch_arrays(instance, ret, ret->before, err) : error_no_memory(err));
-    if (instance->gpt2.model->plan.scale == 0.0)
-        return STATUS_OK;
-    TRY(gpt2_device_scaling(instance->gpt2.model, &state, err));
-    ret->step = state.taken + 1;
-    ret->inverse = 1.0 / (double)state.scale;
-    return STATUS_OK;
+    for (size_t i = 0; i < update->count; i++)
+        update->room += update->windows[i].count;
+    update->before = malloc(ARRAYS * update->room * sizeof(*update->before));
+    return update->before ? fetch_arrays(update, update->before, err) : error_no_memory(err);
 }
 
-enum status training_update_gradients(struct training_instance *instance,
-                                      struct training_update *update, struct error *err)
+enum status adamw_update_gradients(struct adamw_update *update, struct error *err)
 {
-    return fetch(instance, update, GPT2_GRADIENTS, update->before + GRADIENT * update->room, err);
+    return fetch(update, update->arrays.gradients, update->arrays.storage,
+                 update->before + GRADIENT * update->room, err);
 }
 
-const float *training_update_gradient(const struct training_update *update)
+const float *adamw_update_gradient(const struct adamw_update *update)
 {
     return update->before + GRADIENT * update->room;
 }
 
-void training_update_finish(struct training_update *update)
+void adamw_update_finish(struct adamw_update *update)
 {
     free(update->before);
     update->before = NULL;
@@ -111,7 +93,7 @@ static void note_error(struct update_errors *errors, int array, double got, doub
 }
 
 /* One window, which begins at element `at` of all. */
-static void compare_window(const struct training_update *update, bool decays, const float *after,
+static void compare_window(const struct adamw_update *update, bool decays, const float *after,
                            uint64_t at, uint64_t count, struct update_errors *errors)
 {
     const struct adamw *adamw = &update->adamw;
@@ -143,7 +125,7 @@ static void compare_window(const struct training_update *update, bool decays, co
     errors->still += moves && !moved;
 }
 
-static void report_update(const struct training_update *update, const struct update_errors *errors,
+static void report_update(const struct adamw_update *update, const struct update_errors *errors,
                           bool scaled, struct check_sink *sink)
 {
     static const char *const names[ARRAYS] = {"adamw.parameters", NULL, "adamw.m", "adamw.v"};
@@ -176,11 +158,10 @@ static void report_update(const struct training_update *update, const struct upd
 }
 
 /* The parameters are the master weights in `after`, rounded. */
-static enum status check_copy(struct training_instance *instance,
-                              const struct training_update *update, const float *after,
+static enum status check_copy(const struct adamw_update *update, const float *after,
                               struct check_sink *sink, struct error *err)
 {
-    const enum dtype storage = instance->gpt2.model->plan.storage;
+    const enum dtype storage = update->arrays.storage;
     struct workload_check check = {
         .output = "adamw.copy",
         .metric = "max_absolute",
@@ -189,7 +170,7 @@ static enum status check_copy(struct training_instance *instance,
     };
     AUTO_FREE float *got = malloc(update->room * sizeof(*got));
 
-    TRY(got ? fetch(instance, update, GPT2_PARAMETERS, got, err) : error_no_memory(err));
+    TRY(got ? fetch(update, update->arrays.copy, storage, got, err) : error_no_memory(err));
     for (uint64_t i = 0; i < update->room; i++) {
         uint16_t narrow;
         float wanted;
@@ -204,14 +185,14 @@ static enum status check_copy(struct training_instance *instance,
     return STATUS_OK;
 }
 
-void training_update_compare(const struct training_update *update, const float *after, bool scaled,
-                             struct check_sink *sink)
+void adamw_update_compare(const struct adamw_update *update, const float *after, bool scaled,
+                          struct check_sink *sink)
 {
     struct update_errors errors = {0};
     uint64_t at = 0;
 
     for (size_t i = 0; i < update->count; i++) {
-        const struct training_window *window = &update->windows[i];
+        const struct adamw_window *window = &update->windows[i];
 
         compare_window(update, window->decay, after, at, window->count, &errors);
         at += window->count;
@@ -219,16 +200,13 @@ void training_update_compare(const struct training_update *update, const float *
     report_update(update, &errors, scaled, sink);
 }
 
-enum status training_update_check(struct training_instance *instance,
-                                  const struct training_update *update, struct check_sink *sink,
-                                  struct error *err)
+enum status adamw_update_check(const struct adamw_update *update, bool scaled,
+                               struct check_sink *sink, struct error *err)
 {
-    const struct gpt2_device *model = instance->gpt2.model;
     AUTO_FREE float *after = malloc(ARRAYS * update->room * sizeof(*after));
 
-    TRY(after ? fetch_arrays(instance, update, after, err) : error_no_memory(err));
-    training_update_compare(update, after, model->plan.scale > 0.0, sink);
-    if (model->buffers[GPT2_MASTER])
-        TRY(check_copy(instance, update, after + WEIGHT * update->room, sink, err));
-    return STATUS_OK;
+    TRY(after ? fetch_arrays(update, after, err) : error_no_memory(err));
+    adamw_update_compare(update, after, scaled, sink);
+    return update->arrays.copy ? check_copy(update, after + WEIGHT * update->room, sink, err)
+                               : STATUS_OK;
 }
