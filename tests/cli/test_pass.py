@@ -77,6 +77,7 @@ class Pass(CliTest):
                 ("epsilon: 1.0e-5", "epsilon: 0.0", 10, "`epsilon` is 0"),
                 ("kind: rms", "kind: batch", 10, "batch"),
                 ("kind: rms, ", "", 10, "write kind: rms"),
+                ("model:\n", "train: {beta1: 2.0}\nmodel:\n", 8, "`train.beta1` is 2"),
                 ("kind: rms, epsilon: 1.0e-5", "kind: rms", 10, "`epsilon` is 0"),
                 ("vocabulary: 128256}}]\n    - times", "vocabulary: 0}}]\n    - times", 12, "vocabulary"),
                 ("vocabulary: 128256}}]\n    - times", "vocabulary: 128256, positions: 100}}]\n    - times", 7,
@@ -166,8 +167,29 @@ class Pass(CliTest):
         self.assertEqual(self.query("SELECT DISTINCT output FROM verification ORDER BY output"),
                          [("nodes",), ("output",), ("output.blocks",), ("output.live",), ("outputs",)])
         self.assertEqual(self.query("SELECT DISTINCT passed FROM verification"), [(1,)])
+        self.assert_verified()
+
+    def assert_verified(self):
         second = subprocess.run([sys.executable, VERIFIER, self.db], capture_output=True, text=True, check=False)
         self.assertEqual((self.assay("verify", self.db).status, second.returncode), (0, 0), second.stdout)
+
+    def test_train(self):
+        """A step costs three times a pass; on cpu:0 and PoCL, in fp32 and bf16."""
+        passes = self.describe(LLAMA, "--json").json()["costs"]
+        steps = self.describe(LLAMA + "train: {}\n", "--json").json()["costs"]
+        self.assertEqual([step["flops"] for step in steps], [3 * cost["flops"] for cost in passes])
+        present = {device["spec"] for backend in self.assay("devices", "--json").json() for device in backend["devices"]}
+        for device in sorted({"cpu:0", "opencl:0"} & present):
+            for precision in ("fp32", "bf16"):
+                call = self.assay("run", "llama_tiny_step", "--device", device, "--precision", precision, "--emulate",
+                                  "--protocol", self.fast(), "--db", self.db)
+                self.assertEqual(call.status, 0, call.err)
+        self.assertEqual(set(self.query("SELECT status, message FROM trial_end")), {("ok", None)})
+        outputs = {row[0] for row in self.query("SELECT DISTINCT output FROM verification")}
+        self.assertLessEqual({"loss", "gradients", "gradients.blocks", "gradients.live", "nodes", "adamw.parameters",
+                              "adamw.m", "adamw.v", "adamw.still", "adamw.copy"}, outputs)
+        self.assertEqual(self.query("SELECT DISTINCT passed FROM verification"), [(1,)])
+        self.assert_verified()
 
 
 if __name__ == "__main__":

@@ -147,16 +147,10 @@ TEST(flops)
     const uint64_t expected = gpt2_forward_flops(&shape, 3, 20);
     struct stack stack = read(GPT2("768", "12", "12", "3072", "50257", "1024"), 20);
     struct stack_graph graph;
-    uint32_t in[2];
 
     ASSERT_OK(stack_graph_init(&graph, &stack, 3, 20, err));
     assert_int_equal(flops_of(graph.graph), expected);
-    in[0] = graph.out;
-    ASSERT_OK(graph_give(graph.graph, GRAPH_INDICES, "targets", (struct graph_shape){{60}, 1},
-                         &in[1], err));
-    ASSERT_OK(graph_add(graph.graph, &graph_op_cross_entropy, (struct graph_attributes){0}, "loss",
-                        in, 2, &in[0], err));
-    ASSERT_OK(graph_backward(graph.graph, in[0], GRAPH_NONE, err));
+    ASSERT_OK(stack_graph_train(&graph, err));
     assert_int_equal(flops_of(graph.graph), 3 * expected);
     stack_graph_finish(&graph);
     stack_finish(&stack);
@@ -261,9 +255,9 @@ TEST(gpt2_as_a_stack)
 }
 
 /* The central difference of the loss by parameter `i`, which moves by `step`. */
-static double slope_at(struct running *running, size_t forward, const double *loss, uint64_t i,
-                       float step)
+static double slope_at(struct running *running, const double *loss, uint64_t i, float step)
 {
+    const size_t forward = running->graph.forward + 1; /* the loss, too */
     const float kept = running->weights[i], up = kept + step, down = kept - step;
     double high, low;
 
@@ -286,29 +280,22 @@ TEST(derivative_of_a_llama)
     const int32_t targets[ROWS] = {2, 2, 5, 0, 1, 6, 4, 4, 3, 0};
     struct graph *graph;
     double loss = 0.0, *gradients;
-    uint32_t in[2], mean;
     uint64_t count, at = 0;
-    size_t forward;
 
     start(&running, SMALL_LLAMA, 2, 5);
     graph = running.graph.graph;
     count = stack_parameter_count(&running.graph);
     gradients = calloc(count, sizeof(*gradients));
-    in[0] = running.graph.out;
-    ASSERT_OK(
-        graph_give(graph, GRAPH_INDICES, "targets", (struct graph_shape){{ROWS}, 1}, &in[1], err));
-    ASSERT_OK(graph_add(graph, &graph_op_cross_entropy, (struct graph_attributes){0}, "loss", in, 2,
-                        &mean, err));
-    forward = graph->node_count;
-    ASSERT_OK(graph_backward(graph, mean, GRAPH_NONE, err));
-    graph_lend(graph, mean);
+    ASSERT_OK(stack_graph_train(&running.graph, err));
+    graph_lend(graph, running.graph.loss);
     for (uint32_t i = 0; i < graph->value_count; i++)
         if (graph->values[i].role == GRAPH_PARAMETER)
             graph_lend(graph, graph->values[i].gradient);
     ASSERT_OK(graph_interpreter_create(graph, &running.interpreter, err));
     give(&running, tokens);
-    graph_interpreter_give(running.interpreter, in[1], (struct graph_array){.i32 = targets});
-    graph_interpreter_lend(running.interpreter, mean, &loss);
+    graph_interpreter_give(running.interpreter, running.graph.targets,
+                           (struct graph_array){.i32 = targets});
+    graph_interpreter_lend(running.interpreter, running.graph.loss, &loss);
     for (uint32_t i = 0; i < graph->value_count; i++) {
         if (graph->values[i].role == GRAPH_PARAMETER) {
             graph_interpreter_lend(running.interpreter, graph->values[i].gradient, gradients + at);
@@ -317,8 +304,8 @@ TEST(derivative_of_a_llama)
     }
     ASSERT_OK(graph_interpreter_run(running.interpreter, 0, graph->node_count, err));
     for (uint64_t i = 0; i < count; i++) {
-        const double wide = slope_at(&running, forward, &loss, i, 0x1p-10f);
-        const double narrow = slope_at(&running, forward, &loss, i, 0x1p-11f);
+        const double wide = slope_at(&running, &loss, i, 0x1p-10f);
+        const double narrow = slope_at(&running, &loss, i, 0x1p-11f);
         const double slope = narrow + (narrow - wide) / 3.0; /* without the error of h^2 */
 
         if (fabs(slope - gradients[i]) > 1e-6 * (1.0 + fabs(slope)))

@@ -514,6 +514,7 @@ static enum status build(struct builder *builder, struct stack_graph *ret)
             for (uint32_t i = 0; i < stack->stack[p].of_count; i++, builder->number++)
                 TRY(add_block(builder, &stack->stack[p].of[i], ret->tokens));
     ret->out = builder->x;
+    ret->forward = ret->graph->node_count;
     return STATUS_OK;
 }
 
@@ -551,6 +552,18 @@ enum status stack_graph_decode(struct stack_graph *ret, const struct stack *stac
     TRY(graph_give(ret->graph, GRAPH_INDICES, "blocks", blocks, &ret->blocks, err));
     builder.blocks = ret->blocks;
     return build(&builder, ret);
+}
+
+enum status stack_graph_train(struct stack_graph *graph, struct error *err)
+{
+    const struct graph_shape rows = graph->graph->values[graph->tokens].shape;
+    uint32_t in[2] = {graph->out};
+
+    TRY(graph_give(graph->graph, GRAPH_INDICES, "targets", rows, &graph->targets, err));
+    in[1] = graph->targets;
+    TRY(graph_add(graph->graph, &graph_op_cross_entropy, (struct graph_attributes){0}, "loss", in,
+                  2, &graph->loss, err));
+    return graph_backward(graph->graph, graph->loss, GRAPH_NONE, err);
 }
 
 void stack_graph_finish(struct stack_graph *graph)

@@ -82,11 +82,13 @@ enum status stack_check(const struct declaration *declaration, struct stack *wri
                         int64_t length, struct stack *ret, struct error *err);
 void stack_finish(struct stack *stack); /* of zeros, too */
 
-/* Forward over sequences of `length`; `tokens` are given, `out` is the last block's. */
+/* Over sequences of `length`; `tokens` are given, `out` is the last block's. */
 struct stack_graph {
     struct graph *graph;
     uint32_t tokens, out;
-    uint32_t blocks; /* of stack_graph_decode: (sequences, pages), indices, given */
+    uint32_t blocks;        /* of stack_graph_decode: (sequences, pages), indices, given */
+    size_t forward;         /* nodes of the blocks; those of training follow */
+    uint32_t targets, loss; /* stack_graph_train; `targets` are given */
 };
 /* INVALID: the shapes are impossible. stack_graph_finish follows, on failure, too. */
 enum status stack_graph_init(struct stack_graph *ret, const struct stack *stack, uint64_t sequences,
@@ -99,6 +101,11 @@ enum status stack_graph_init(struct stack_graph *ret, const struct stack *stack,
 enum status stack_graph_decode(struct stack_graph *ret, const struct stack *stack,
                                uint64_t sequences, uint64_t context, uint64_t page,
                                struct error *err);
+/*
+ * Adds the mean cross entropy of `out`, which a head writes, against targets, and the gradients of
+ * all parameters (graph_backward).
+ */
+enum status stack_graph_train(struct stack_graph *graph, struct error *err);
 void stack_graph_finish(struct stack_graph *graph);
 
 uint64_t stack_parameter_count(const struct stack_graph *graph);

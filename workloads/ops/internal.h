@@ -6,10 +6,10 @@
 #include "workloads/ops/ops.h"
 
 /*
- * All kernels but the GEMM go over rows or chunks. OPS_STACK is there after ops_stack, OPS_CACHE
- * after ops_cache.
+ * All kernels but the GEMM go over rows or chunks. OPS_STACK is there after ops_stack,
+ * OPS_STACK_BACKWARD after ops_stack_backward, OPS_CACHE after ops_cache.
  */
-enum ops_module { OPS_ROWS, OPS_STACK, OPS_CACHE, OPS_MODULES };
+enum ops_module { OPS_ROWS, OPS_STACK, OPS_STACK_BACKWARD, OPS_CACHE, OPS_MODULES };
 
 struct ops_attention;
 
@@ -50,6 +50,16 @@ json_t *ops_attention_facts(const struct ops *ops);
 size_t ops_attention_artifact(const struct ops *ops, struct module_artifact *ret);
 /* Its part of ops_choices; NULL: no library lists algorithms for it. New. */
 json_t *ops_attention_choices(const struct ops *ops);
+
+/*
+ * op_norm.c: into how many slices the rows are cut whose `sums` columns are added up, with memory
+ * for their sums in `partial`; and the sums of several slices, each of `sums * width`, added up to
+ * `first` and, of the second, `second` of `out`.
+ */
+enum status ops_cut_rows(struct ops *ops, uint64_t rows, uint64_t sums, uint64_t *ret,
+                         struct error *err);
+enum status ops_add_slices(struct ops *ops, struct buffer *out, uint64_t first, uint64_t second,
+                           uint64_t slices, uint64_t sums, uint64_t width, struct error *err);
 
 /* Launches `kernel` of a module on min(wanted, groups_max) groups. */
 enum status ops_launch(struct ops *ops, enum ops_module module, const char *kernel, uint64_t wanted,

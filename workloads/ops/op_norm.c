@@ -14,9 +14,8 @@ static uint64_t column_groups(const struct ops *ops, uint64_t width)
     return (width + block - 1) / block;
 }
 
-/* Into how many parts the rows are cut whose columns are added up, with memory for their sums. */
-static enum status cut_rows(struct ops *ops, uint64_t rows, uint64_t sums, uint64_t *ret,
-                            struct error *err)
+enum status ops_cut_rows(struct ops *ops, uint64_t rows, uint64_t sums, uint64_t *ret,
+                         struct error *err)
 {
     const uint64_t parts = rows / SLICE_ROWS < SLICES_MAX ? rows / SLICE_ROWS : SLICES_MAX;
     const uint64_t bytes = parts * sums * sizeof(float);
@@ -37,8 +36,8 @@ static enum status cut_rows(struct ops *ops, uint64_t rows, uint64_t sums, uint6
     return status;
 }
 
-static enum status add_slices(struct ops *ops, struct buffer *out, uint64_t first, uint64_t second,
-                              uint64_t slices, uint64_t sums, uint64_t width, struct error *err)
+enum status ops_add_slices(struct ops *ops, struct buffer *out, uint64_t first, uint64_t second,
+                           uint64_t slices, uint64_t sums, uint64_t width, struct error *err)
 {
     const uint64_t lanes = ops->lanes[OPS_ROWS];
     const struct kernel_arg args[] = {
@@ -87,7 +86,7 @@ enum status op_norm_backward(struct ops *ops, const struct op_norm *norm, struct
     uint64_t slices = 1;
 
     TRY(OPS_LAUNCH(ops, OPS_ROWS, "norm_backward", norm->rows, rows, err));
-    TRY(cut_rows(ops, norm->rows, 2 * norm->width, &slices, err));
+    TRY(ops_cut_rows(ops, norm->rows, 2 * norm->width, &slices, err));
     {
         const struct kernel_arg columns[] = {
             arg_buffer(norm->x.buffer),    arg_buffer(norm->mean.buffer),
@@ -102,8 +101,8 @@ enum status op_norm_backward(struct ops *ops, const struct op_norm *norm, struct
         TRY(OPS_LAUNCH(ops, OPS_ROWS, "norm_backward_parameters",
                        column_groups(ops, norm->width) * slices, columns, err));
     }
-    return add_slices(ops, gradients, norm->gain.offset, norm->bias.offset, slices, 2, norm->width,
-                      err);
+    return ops_add_slices(ops, gradients, norm->gain.offset, norm->bias.offset, slices, 2,
+                          norm->width, err);
 }
 
 enum status op_column_sum(struct ops *ops, struct operand dy, struct operand out, uint64_t rows,
@@ -111,7 +110,7 @@ enum status op_column_sum(struct ops *ops, struct operand dy, struct operand out
 {
     uint64_t slices = 1;
 
-    TRY(cut_rows(ops, rows, width, &slices, err));
+    TRY(ops_cut_rows(ops, rows, width, &slices, err));
     {
         const struct kernel_arg args[] = {
             arg_buffer(dy.buffer),
@@ -126,5 +125,5 @@ enum status op_column_sum(struct ops *ops, struct operand dy, struct operand out
 
         TRY(OPS_LAUNCH(ops, OPS_ROWS, "column_sum", column_groups(ops, width) * slices, args, err));
     }
-    return add_slices(ops, out.buffer, out.offset, 0, slices, 1, width, err);
+    return ops_add_slices(ops, out.buffer, out.offset, 0, slices, 1, width, err);
 }

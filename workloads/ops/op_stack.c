@@ -35,8 +35,8 @@ enum status op_rms(struct ops *ops, const struct op_rms *op, struct error *err)
     return OPS_LAUNCH(ops, OPS_STACK, "stack_rms", op->rows * all, args, err);
 }
 
-enum status op_rope_turns(struct ops *ops, double base, uint64_t first, uint64_t length,
-                          uint64_t size, struct buffer **ret, struct error *err)
+enum status op_rope_turns(struct ops *ops, double base, bool inverse, uint64_t first,
+                          uint64_t length, uint64_t size, struct buffer **ret, struct error *err)
 {
     const uint64_t half = size / 2, bytes = length * size * sizeof(float);
     AUTO_FREE float *turns = malloc(bytes);
@@ -48,7 +48,7 @@ enum status op_rope_turns(struct ops *ops, double base, uint64_t first, uint64_t
             (double)(first + i / half) * pow(base, -(double)(i % half) / (double)half);
 
         turns[2 * i] = (float)cos(angle);
-        turns[2 * i + 1] = (float)sin(angle);
+        turns[2 * i + 1] = (float)sin(inverse ? -angle : angle);
     }
     TRY(device_buffer_alloc(ops->device, bytes, BUFFER_READ_WRITE, ret, err));
     return device_upload(*ret, 0, turns, bytes, err);

@@ -79,6 +79,8 @@ enum status op_embedding_backward(struct ops *ops, const struct op_tokens *token
     };
 
     TRY(OPS_LAUNCH(ops, OPS_ROWS, "embedding_backward_tokens", tokens->unique, by_token, err));
+    if (!dwpe.buffer)
+        return STATUS_OK;
     return OPS_LAUNCH(ops, OPS_ROWS, "embedding_backward_positions", tokens->length, by_position,
                       err);
 }

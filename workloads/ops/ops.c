@@ -25,6 +25,8 @@ static const char *const row_files[] = {
 };
 
 static const char *const stack_files[] = {"pack.h", "fold.h", "memory_exp.h", "stack.h"};
+static const char *const stack_backward_files[] = {"pack.h", "fold.h", "memory_exp.h",
+                                                   "stack_backward.h"};
 
 static const struct {
     const char *name; /* in facts */
@@ -37,6 +39,9 @@ static const struct {
     [OPS_STACK] = {"stack", stack_files, sizeof(stack_files) / sizeof(stack_files[0]),
                    "workloads/kernels/stack.h"},
     [OPS_CACHE] = {.name = "cache"}, /* op_cache.c compiles it */
+    [OPS_STACK_BACKWARD] = {"stack_backward", stack_backward_files,
+                            sizeof(stack_backward_files) / sizeof(stack_backward_files[0]),
+                            "workloads/kernels/stack_backward.h"},
 };
 
 enum status ops_compile(const struct ops *ops, enum ops_module module, uint32_t lanes,

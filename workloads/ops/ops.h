@@ -267,7 +267,10 @@ enum status op_tokens_index(int32_t *indices, uint64_t rows, uint64_t *ret_uniqu
 /* x[r] = wte[token[r]] + wpe[r % length]; both in one buffer. */
 enum status op_embedding(struct ops *ops, const struct op_tokens *tokens, struct operand wte,
                          struct operand wpe, struct operand x, uint64_t width, struct error *err);
-/* Adds to the gradient of wte; writes the first `length` rows of that of wpe. */
+/*
+ * Adds to the gradient of wte; writes the first `length` rows of that of wpe, which is left out
+ * when its buffer is NULL.
+ */
 enum status op_embedding_backward(struct ops *ops, const struct op_tokens *tokens,
                                   struct buffer *dx, struct operand dwte, struct operand dwpe,
                                   uint64_t width, struct error *err);
@@ -303,11 +306,12 @@ struct op_rms {
 enum status op_rms(struct ops *ops, const struct op_rms *op, struct error *err);
 
 /*
- * Cosines and sines of position * base^(-2 i / size), for `length` positions from `first` on, from
- * fp64. A new buffer, which may be there on failure, too. Blocks.
+ * Cosines and sines of position * base^(-2 i / size), of the negative angles when `inverse`, for
+ * `length` positions from `first` on, from fp64. A new buffer, which may be there on failure, too.
+ * Blocks.
  */
-enum status op_rope_turns(struct ops *ops, double base, uint64_t first, uint64_t length,
-                          uint64_t size, struct buffer **ret, struct error *err);
+enum status op_rope_turns(struct ops *ops, double base, bool inverse, uint64_t first,
+                          uint64_t length, uint64_t size, struct buffer **ret, struct error *err);
 /* The first `turned` of a row's heads turned by their positions, row % length. y may be x. */
 struct op_rope {
     uint64_t rows, length, turned, heads, size;
@@ -364,5 +368,44 @@ struct op_heads {
     struct operand qkv, values;
 };
 enum status op_heads_forward(struct ops *ops, const struct op_heads *op, struct error *err);
+
+/* ---- op_stack_backward.c: gradients of those, kernels/stack_backward.h ---- */
+
+/* Compiles the text, which the operations below need. */
+enum status ops_stack_backward(struct ops *ops, struct error *err);
+/*
+ * A new buffer of f32 for what an operation makes for itself: one a row and part of a norm, two a
+ * row and head of attention.
+ */
+enum status op_backward_statistics(struct ops *ops, uint64_t count, struct buffer **ret,
+                                   struct error *err);
+/* x = 0. */
+enum status op_clear(struct ops *ops, struct operand x, uint64_t count, struct error *err);
+
+/* Of op_rms: dx = its gradient (+ base, left out when its buffer is NULL), and those of the gains.
+ */
+struct op_rms_backward {
+    struct op_rms forward; /* without y */
+    struct operand dy, base, dx, d_gain, d_other_gain;
+    struct buffer *statistics;
+};
+enum status op_rms_backward(struct ops *ops, const struct op_rms_backward *op, struct error *err);
+/* Of op_gate, from dy: dg and dx. */
+struct op_gate_backward {
+    struct operand dy, g, x, dg, dx;
+    uint64_t count;
+};
+enum status op_gate_backward(struct ops *ops, const struct op_gate_backward *op, struct error *err);
+/*
+ * Of op_heads_forward: d_qkv from qkv and the gradient of its values, which `forward.values` is
+ * here. The probabilities are made again.
+ */
+struct op_heads_backward {
+    struct op_heads forward;
+    struct operand d_qkv;
+    struct buffer *statistics;
+};
+enum status op_heads_backward(struct ops *ops, const struct op_heads_backward *op,
+                              struct error *err);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * pass - forward over sequences of tokens through a declared stack (models/stack.h): one layer, or
- * a whole model; or of one token of each behind a context (decode.c). Our own backends run its
- * graph (session/), frameworks an ONNX model that is made of it; the reference is the graph's, in
- * fp64.
+ * pass - sequences of tokens through a declared stack (models/stack.h), one layer or a whole model:
+ * forward, a step of training (train.c), or forward one token of each behind a context (decode.c).
+ * Our own backends run its graph (session/), frameworks an ONNX model that is made of it; the
+ * reference is the graph's, in fp64.
  */
 #include "workloads/pass/pass.h"
 
@@ -37,6 +37,7 @@ struct pass_declaration {
     struct stack model;
     int64_t sequence_length;
     struct pass_decode decode;
+    struct pass_train_section train;
 };
 
 static const struct declaration_field fields[] = {
@@ -44,6 +45,7 @@ static const struct declaration_field fields[] = {
     FIELD_GROUP("model", FIELD_REQUIRED, struct pass_declaration, model, stack_fields),
     FIELD_INT("sequence_length", FIELD_OPTIONAL, struct pass_declaration, sequence_length),
     FIELD_GROUP("decode", FIELD_OPTIONAL, struct pass_declaration, decode, decode_fields),
+    FIELD_GROUP("train", FIELD_OPTIONAL, struct pass_declaration, train, pass_train_fields),
     FIELD_END,
 };
 
@@ -74,15 +76,16 @@ static enum status check_precisions(const struct declaration *declaration,
     return STATUS_OK;
 }
 
-static enum status build_graph(const struct pass_parameters *parameters, uint64_t sequences,
-                               uint64_t length, struct stack_graph *ret, struct error *err)
+enum status pass_build(const struct pass_parameters *parameters, uint64_t sequences,
+                       uint64_t length, struct stack_graph *ret, struct error *err)
 {
     const struct pass_decode *decode = &parameters->decode;
 
-    return decode->context
-               ? stack_graph_decode(ret, &parameters->stack, sequences, (uint64_t)decode->context,
-                                    (uint64_t)decode->page, err)
-               : stack_graph_init(ret, &parameters->stack, sequences, length, err);
+    if (decode->context)
+        return stack_graph_decode(ret, &parameters->stack, sequences, (uint64_t)decode->context,
+                                  (uint64_t)decode->page, err);
+    TRY(stack_graph_init(ret, &parameters->stack, sequences, length, err));
+    return parameters->trains ? stack_graph_train(ret, err) : STATUS_OK;
 }
 
 /* The refusals of the graph of so many sequences are the declaration's, where `path` is. */
@@ -93,7 +96,7 @@ static enum status check_graph(const struct declaration *declaration, const char
     CLEANUP(stack_graph_finish) struct stack_graph graph = {0};
     struct error refusal = ERROR_INIT;
 
-    if (build_graph(parameters, (uint64_t)sequences, parameters->length, &graph, &refusal) ==
+    if (pass_build(parameters, (uint64_t)sequences, parameters->length, &graph, &refusal) ==
         STATUS_OK)
         return STATUS_OK;
     return declaration_error(declaration, path, err,
@@ -145,6 +148,7 @@ static enum status check_declaration(const struct declaration *declaration,
     TRY(stack_check(declaration, &data->model,
                     parameters->decode.context + (int64_t)parameters->length, &parameters->stack,
                     err));
+    TRY(pass_train_check(declaration, &data->common, &data->train, parameters, err));
     return check_graphs(declaration, &data->common, parameters, err);
 }
 
@@ -152,10 +156,10 @@ static const struct workload_form form = {&schema, check_declaration};
 
 /* ---- what is known without a device ---- */
 
-enum status pass_build(const struct workload_case *work, uint64_t sequences, uint64_t length,
-                       struct stack_graph *ret, struct error *err)
+static enum status build(const struct workload_case *work, uint64_t sequences, uint64_t length,
+                         struct stack_graph *ret, struct error *err)
 {
-    return build_graph(work->workload->parameters, sequences, length, ret, err);
+    return pass_build(work->workload->parameters, sequences, length, ret, err);
 }
 
 static uint64_t flops_of(const struct graph *graph, const struct graph_op *op)
@@ -172,6 +176,9 @@ static uint64_t flops_of(const struct graph *graph, const struct graph_op *op)
     return sum;
 }
 
+#define FORMULA_PAIRS "causal scores and values count T(T+1)/2 pairs a head"
+#define FORMULA_SOURCE " (Chowdhery et al. 2022, appendix B, without masked positions)"
+
 static enum status cost(const struct workload_case *work, struct workload_cost *ret,
                         struct error *err)
 {
@@ -181,15 +188,18 @@ static enum status cost(const struct workload_case *work, struct workload_cost *
     CLEANUP(stack_graph_finish) struct stack_graph graph = {0};
     CLEANUP(graph_plan_finish) struct graph_plan plan = {0};
     unsigned __int128 bytes;
-    uint64_t flops;
+    uint64_t flops, largest;
 
-    TRY(pass_build(work, (uint64_t)work->batch, parameters->length, &graph, err));
+    TRY(build(work, (uint64_t)work->batch, parameters->length, &graph, err));
     TRY(graph_plan_init(&plan, graph.graph, err));
     flops = flops_of(graph.graph, NULL);
     bytes = ((unsigned __int128)stack_parameter_count(&graph) + plan.pool +
              decode_cache_count(graph.graph)) *
                 width +
             tokens * sizeof(int32_t);
+    if (parameters->trains)
+        TRY(pass_train_bytes(parameters, (uint64_t)work->batch, precision_dtype(work->precision),
+                             &bytes, &largest, err));
     if (flops > INT64_MAX || bytes > INT64_MAX || tokens > INT32_MAX)
         return error_set(err, STATUS_INVALID,
                          "%s: an iteration of batch %lld is more than 2^63 FLOPs, 2^63 bytes or "
@@ -197,9 +207,11 @@ static enum status cost(const struct workload_case *work, struct workload_cost *
                          work->workload->name, (long long)work->batch);
     *ret = (struct workload_cost){
         .flops = flops,
-        .flops_formula = "sum of 2*m*n*k over the GEMMs; causal scores and values count T(T+1)/2 "
-                         "pairs a head (Chowdhery et al. 2022, appendix B, without masked "
-                         "positions)",
+        .flops_formula = parameters->trains
+                             ? "3 * (sum of 2*m*n*k over the forward pass's GEMMs; " FORMULA_PAIRS
+                               "); the backward pass has two GEMMs for "
+                               "each" FORMULA_SOURCE
+                             : "sum of 2*m*n*k over the GEMMs; " FORMULA_PAIRS FORMULA_SOURCE,
         .items = tokens,
         .item_name = "token",
         .device_memory_bytes = (uint64_t)bytes,
@@ -239,7 +251,14 @@ static void describe(const struct workload *workload, struct text *ret)
     CLEANUP(stack_graph_finish) struct stack_graph graph = {0};
 
     stack_describe(&parameters->stack, ret);
-    if (build_graph(parameters, 1, parameters->length, &graph, NULL) != STATUS_OK)
+    if (parameters->trains)
+        text_append_format(
+            ret,
+            "trained by AdamW: rate %g, beta1 %g, beta2 %g, epsilon %g, weight decay "
+            "%g on matrices (not on biases and gains)\n",
+            parameters->adamw.rate, parameters->adamw.beta1, parameters->adamw.beta2,
+            parameters->adamw.epsilon, parameters->adamw.decay);
+    if (pass_build(parameters, 1, parameters->length, &graph, NULL) != STATUS_OK)
         return;
     text_append_format(ret, "parameters: %llu\n",
                        (unsigned long long)stack_parameter_count(&graph));
@@ -261,6 +280,7 @@ static void finish(struct workload_instance *base)
     if (!instance->ops)
         device_buffer_free(instance->output);
     session_finish(&instance->session);
+    pass_train_finish(instance);
     ops_destroy(instance->ops);
     stack_graph_finish(&instance->graph);
     device_buffer_free(instance->input);
@@ -314,6 +334,8 @@ static enum status compile(struct pass_instance *instance, struct error *err)
 
     TRY(ops_stack(instance->ops, err));
     TRY(decode_compile(instance, err));
+    if (instance->graph.loss)
+        TRY(ops_stack_backward(instance->ops, err));
     for (size_t i = 0; i < graph->node_count; i++) {
         const struct graph_node *node = &graph->nodes[i];
         const uint64_t all = node->attributes.heads + 2 * node->attributes.kv_heads;
@@ -357,39 +379,54 @@ static enum status upload_weights(const struct pass_instance *instance, struct e
     return STATUS_OK;
 }
 
-/*
- * Says what does not fit before the device has to. Attention has no probabilities there; what
- * shares the host's memory has the parameters in it twice.
- */
-static enum status check_memory(const struct pass_instance *instance, struct error *err)
+/* Attention has no probabilities there. */
+static enum status forward_bytes(const struct pass_instance *instance, uint64_t size,
+                                 unsigned __int128 *ret, uint64_t *ret_largest, struct error *err)
 {
-    const struct device *device = instance->base.device;
-    const uint64_t size = dtype_bits(precision_dtype(instance->base.work.precision)) / 8;
     CLEANUP(stack_graph_finish) struct stack_graph graph = {0};
     CLEANUP(graph_plan_finish) struct graph_plan plan = {0};
-    unsigned __int128 bytes;
-    uint64_t largest = 0;
 
-    TRY(pass_build(&instance->base.work, instance->sequences, instance->length, &graph, err));
+    TRY(build(&instance->base.work, instance->sequences, instance->length, &graph, err));
     for (uint32_t i = 0; i < graph.graph->value_count; i++) {
         const struct graph_value *value = &graph.graph->values[i];
 
         if (value->shape.rank > 2)
             graph_lend(graph.graph, i);
-        else if (value->count > largest)
-            largest = value->count;
+        else if (value->count * size > *ret_largest)
+            *ret_largest = value->count * size;
     }
     TRY(graph_plan_init(&plan, graph.graph, err));
-    bytes = (unsigned __int128)stack_parameter_count(&graph) *
-                (size + (device->info.unified_memory ? sizeof(float) : 0)) +
-            ((unsigned __int128)plan.pool + decode_cache_count(graph.graph)) * size;
-    return workload_check_memory(device, bytes > UINT64_MAX ? UINT64_MAX : (uint64_t)bytes,
-                                 largest * size, err);
+    *ret = ((unsigned __int128)stack_parameter_count(&graph) + plan.pool +
+            decode_cache_count(graph.graph)) *
+           size;
+    return STATUS_OK;
+}
+
+/*
+ * Says what does not fit before the device has to. What shares the host's memory has the
+ * parameters in it twice.
+ */
+static enum status check_memory(const struct pass_instance *instance, struct error *err)
+{
+    const struct pass_parameters *parameters = instance->base.work.workload->parameters;
+    const struct device *device = instance->base.device;
+    const enum dtype storage = precision_dtype(instance->base.work.precision);
+    unsigned __int128 bytes = 0;
+    uint64_t largest = 0;
+
+    TRY(parameters->trains
+            ? pass_train_bytes(parameters, instance->sequences, storage, &bytes, &largest, err)
+            : forward_bytes(instance, dtype_bits(storage) / 8, &bytes, &largest, err));
+    if (device->info.unified_memory)
+        bytes += (unsigned __int128)stack_parameter_count(&instance->graph) * sizeof(float);
+    return workload_check_memory(device, bytes > UINT64_MAX ? UINT64_MAX : (uint64_t)bytes, largest,
+                                 err);
 }
 
 static enum status make_session(struct pass_instance *instance, struct error *err)
 {
-    static const struct lowering *const own[] = {session_stack_lowerings, NULL};
+    static const struct lowering *const own[] = {session_stack_lowerings,
+                                                 session_stack_backward_lowerings, NULL};
     const struct workload_case *work = &instance->base.work;
     const struct pass_parameters *parameters = work->workload->parameters;
     const struct graph *graph = instance->graph.graph;
@@ -405,6 +442,7 @@ static enum status make_session(struct pass_instance *instance, struct error *er
         .graph = graph,
         .ops = instance->ops,
         .storage = instance->type,
+        .training = parameters->trains,
         .tokens = &instance->given,
         .own = own,
         .places = calloc(graph->value_count, sizeof(struct session_place)),
@@ -412,7 +450,11 @@ static enum status make_session(struct pass_instance *instance, struct error *er
     if (!instance->session.places)
         return error_no_memory(err);
     TRY(session_prepare(&instance->session, err));
+    if (parameters->trains)
+        TRY(pass_train_allocate(instance, err));
     TRY(session_allocate(&instance->session, instance->base.device, err));
+    if (parameters->trains)
+        return pass_train_begin(instance, err);
     instance->output = instance->session.places[instance->graph.out].buffer;
     TRY(upload_weights(instance, err));
     return parameters->decode.context ? decode_prepare(instance, err) : STATUS_OK;
@@ -462,13 +504,18 @@ static enum status init(struct workload_instance *base, struct error *err)
 {
     struct pass_instance *instance = (struct pass_instance *)base;
     const struct pass_parameters *parameters = base->work.workload->parameters;
-    uint64_t rows;
+    uint64_t rows, indices;
 
+    if (parameters->trains && base->work.framework)
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "%s: frameworks run a stack forward, from ONNX; its training runs on "
+                         "assay's own backends: leave the worker out",
+                         base->work.workload->name);
     instance->sequences = (uint64_t)base->work.batch;
     instance->length = parameters->length;
     instance->vocabulary = parameters->stack.stack[0].of[0].embedding.vocabulary;
     rows = instance->sequences * instance->length;
-    TRY(pass_build(&base->work, instance->sequences, instance->length, &instance->graph, err));
+    TRY(build(&base->work, instance->sequences, instance->length, &instance->graph, err));
     instance->columns = graph_size(&instance->graph.graph->values[instance->graph.out], 1);
     if (base->work.framework && parameters->decode.context)
         return error_set(err, STATUS_UNSUPPORTED,
@@ -476,48 +523,51 @@ static enum status init(struct workload_instance *base, struct error *err)
                          "leave --worker out, or write sequence_length");
     TRY(base->work.framework ? stack_onnx_check(&instance->graph, err)
                              : check_memory(instance, err));
+    indices = parameters->trains ? OP_TOKENS_LENGTH(rows) : rows;
     instance->tokens = malloc(rows * sizeof(*instance->tokens));
     if (!instance->tokens)
         return error_no_memory(err);
-    TRY(device_buffer_alloc(base->device, rows * sizeof(int32_t), BUFFER_READ_WRITE,
+    TRY(device_buffer_alloc(base->device, indices * sizeof(int32_t), BUFFER_READ_WRITE,
                             &instance->input, err));
     TRY(take_tokens(instance, base->work.seed, err));
     TRY(make_weights(instance, err));
     TRY(base->work.framework ? take_framework(instance, err) : make_session(instance, err));
-    return storage_poison_all(instance->output, instance->type, err);
+    return instance->output ? storage_poison_all(instance->output, instance->type, err) : STATUS_OK;
 }
 
 static enum status iterate(struct workload_instance *base, struct error *err)
 {
     struct pass_instance *instance = (struct pass_instance *)base;
 
-    TRY(instance->ops ? session_run(&instance->session, 0, instance->graph.graph->node_count, err)
-                      : framework_run(base->work.framework, 0, err));
     base->unchecked++;
-    return STATUS_OK;
+    if (instance->training)
+        return pass_train_iterate(instance, err);
+    return instance->ops
+               ? session_run(&instance->session, 0, instance->graph.graph->node_count, err)
+               : framework_run(base->work.framework, 0, err);
 }
 
 /* ---- checks ---- */
 
-/*
- * Arrays in narrow storage on the way: what each node writes and each matrix, as gpt2_precision.c
- * counts them.
- */
-static double tolerance_of(const struct workload_case *work)
+/* As gpt2_precision.c counts them. */
+size_t pass_arrays(const struct workload_case *work)
 {
     CLEANUP(stack_graph_finish) struct stack_graph graph = {0};
-    size_t arrays;
+    size_t ret;
 
-    if (work->precision == PRECISION_FP32)
-        return FP32_TOLERANCE;
-    if (pass_build(work, 1, 1, &graph, NULL) != STATUS_OK)
-        return -1.0;
-    arrays = graph.graph->node_count;
+    if (work->precision == PRECISION_FP32 || build(work, 1, 1, &graph, NULL) != STATUS_OK)
+        return 0;
+    ret = graph.forward;
     for (size_t i = 0; i < graph.graph->value_count; i++)
-        arrays += graph.graph->values[i].role == GRAPH_PARAMETER &&
-                  graph.graph->values[i].shape.rank == 2;
-    return FP32_TOLERANCE +
-           1.6 * storage_unit_roundoff(precision_dtype(work->precision)) * sqrt((double)arrays);
+        ret += graph.graph->values[i].role == GRAPH_PARAMETER &&
+               graph.graph->values[i].shape.rank == 2;
+    return ret;
+}
+
+static double tolerance_of(const struct workload_case *work)
+{
+    return FP32_TOLERANCE + 1.6 * storage_unit_roundoff(precision_dtype(work->precision)) *
+                                sqrt((double)pass_arrays(work));
 }
 
 /* Of a row that one operator writes; rounding to the storage type is below its unit. */
@@ -532,6 +582,8 @@ static double tolerance(const struct workload_case *work, const char *output, co
 {
     if (!strcmp(output, "nodes") && !strcmp(metric, "normalised_rms"))
         return node_tolerance(work);
+    if (((const struct pass_parameters *)work->workload->parameters)->trains)
+        return pass_train_tolerance(work, output);
     if (!strcmp(output, "output.live") && !strcmp(metric, "count"))
         return 0.0;
     if ((!strcmp(output, "output.blocks") || !strcmp(output, "cache.blocks")) &&
@@ -543,6 +595,17 @@ static double tolerance(const struct workload_case *work, const char *output, co
                : WORKLOAD_NO_CHECK;
 }
 
+void pass_give_weights(const struct stack_graph *graph, const float *weights,
+                       struct graph_interpreter *interpreter)
+{
+    for (uint32_t i = 0; i < graph->graph->value_count; i++) {
+        if (graph->graph->values[i].role == GRAPH_PARAMETER) {
+            graph_interpreter_give(interpreter, i, (struct graph_array){.f32 = weights});
+            weights += graph->graph->values[i].count;
+        }
+    }
+}
+
 /* The first `positions` of a sequence in fp64; those behind change nothing of it. Heap. */
 static enum status refer(struct pass_instance *instance, uint64_t sequence, uint64_t positions,
                          double **ret, struct error *err)
@@ -550,21 +613,15 @@ static enum status refer(struct pass_instance *instance, uint64_t sequence, uint
     CLEANUP(stack_graph_finish) struct stack_graph graph = {0};
     AUTO_FREE double *expected = malloc(positions * instance->columns * sizeof(*expected));
     struct graph_interpreter *interpreter = NULL;
-    const float *weights = instance->weights;
     enum status status;
 
     if (!expected)
         return error_no_memory(err);
-    TRY(pass_build(&instance->base.work, 1, positions, &graph, err));
+    TRY(build(&instance->base.work, 1, positions, &graph, err));
     graph_lend(graph.graph, graph.out);
     decode_lend(graph.graph);
     TRY(graph_interpreter_create(graph.graph, &interpreter, err));
-    for (uint32_t i = 0; i < graph.graph->value_count; i++) {
-        if (graph.graph->values[i].role == GRAPH_PARAMETER) {
-            graph_interpreter_give(interpreter, i, (struct graph_array){.f32 = weights});
-            weights += graph.graph->values[i].count;
-        }
-    }
+    pass_give_weights(&graph, instance->weights, interpreter);
     graph_interpreter_give(
         interpreter, graph.tokens,
         (struct graph_array){.i32 = instance->tokens + sequence * instance->length});
@@ -653,6 +710,8 @@ static enum status verify(struct workload_instance *base, struct check_sink *sin
     struct pass_instance *instance = (struct pass_instance *)base;
     const uint64_t drawn = random_at(base->work.seed, DRAWN_STREAM, 0) % instance->sequences;
 
+    if (instance->training)
+        return pass_train_verify(instance, sink, err);
     TRY(check_settle(base, err));
     return compare(instance, drawn, instance->length, sink, err);
 }
@@ -687,9 +746,8 @@ static enum status run_over_nan(struct pass_instance *instance, uint64_t secret,
     return status;
 }
 
-/* A pass more, every few of whose steps are compared by themselves. */
-static enum status check_nodes(struct pass_instance *instance, uint64_t secret,
-                               struct check_sink *sink, struct error *err)
+enum status pass_check_nodes(struct pass_instance *instance, uint64_t secret,
+                             struct check_sink *sink, struct error *err)
 {
     struct session *session = &instance->session;
     struct session_nodes found = {0};
@@ -699,6 +757,8 @@ static enum status check_nodes(struct pass_instance *instance, uint64_t secret,
 
     random_init(&random, secret, NODES_STREAM);
     session->spot = (struct session_spot){&random, instance->given.rows, 0, &found};
+    if (instance->training)
+        session->slot = pass_train_slot(instance->training->steps); /* not that of a step */
     status = session_run(session, 0, session->graph->node_count, err);
     session->spot = (struct session_spot){0};
     TRY(status);
@@ -724,12 +784,14 @@ static enum status spot_check(struct workload_instance *base, uint64_t secret,
     struct pass_instance *instance = (struct pass_instance *)base;
     const uint64_t drawn = random_at(secret, DRAWN_STREAM, 1) % instance->sequences;
 
+    if (instance->training)
+        return pass_train_spot_check(instance, secret, sink, err);
     TRY(take_tokens(instance, secret, err));
     TRY(instance->decode ? decode_redraw(instance, drawn, secret, err) : STATUS_OK);
     TRY(run_over_nan(instance, secret, err));
     TRY(compare(instance, drawn, spot_positions(instance), sink, err));
     if (instance->ops)
-        TRY(check_nodes(instance, secret, sink, err));
+        TRY(pass_check_nodes(instance, secret, sink, err));
     TRY(take_tokens(instance, base->work.seed, err));
     TRY(instance->decode ? decode_restore(instance, err) : STATUS_OK);
     return check_iterate(base, err);
@@ -746,6 +808,8 @@ static enum status recheck(struct workload_instance *base, struct recheck *reche
                                         .columns = instance->columns,
                                         .stride = instance->columns};
 
+    if (instance->training) /* where a step leads depends on how many came before */
+        return STATUS_OK;
     TRY(check_settle(base, err));
     return recheck_add(recheck, &output, err);
 }
@@ -794,17 +858,21 @@ static json_t *facts(struct workload_instance *base)
                                               (json_int_t)stack_parameter_count(&instance->graph),
                                               "operators",
                                               (json_int_t)instance->graph.graph->node_count));
+    if (ret && instance->training)
+        json_object_set_new(ret, "loss", pass_train_loss(instance));
     return ret;
 }
 
 static struct buffer *result(struct workload_instance *base)
 {
-    return ((struct pass_instance *)base)->output;
+    const struct pass_instance *instance = (const struct pass_instance *)base;
+
+    return instance->training ? instance->training->weights : instance->output;
 }
 
 const struct workload_kind workload_pass = {
     .name = "pass",
-    .summary = "a pass of tokens through declared blocks",
+    .summary = "a pass of tokens through declared blocks, or a step of training",
     .form = &form,
     .unload = unload,
     .cost = cost,

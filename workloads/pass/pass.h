@@ -1,13 +1,13 @@
 /*
- * pass - what the files of this folder share: the parameters, an instance, and decode.c, which has
- * what differs where a pass is a token of each sequence over a cache.
+ * pass - what the files of this folder share: the parameters, an instance; train.c, a step of
+ * training; decode.c, what differs where a pass is a token of each sequence over a cache.
  */
 #ifndef ASSAY_WORKLOADS_PASS_PASS_H
 #define ASSAY_WORKLOADS_PASS_PASS_H
 
 #include "workloads/check/frame.h"
-#include "workloads/declaration.h"
 #include "workloads/graph/interpreter.h"
+#include "workloads/models/declaration.h"
 #include "workloads/models/stack.h"
 #include "workloads/session/session.h"
 
@@ -20,6 +20,8 @@ struct pass_parameters {
     struct stack stack;
     uint64_t length;           /* of a sequence in a pass: 1 of decode */
     struct pass_decode decode; /* context 0: passes are over whole sequences */
+    bool trains;
+    struct adamw adamw;
 };
 
 struct decode;
@@ -35,12 +37,81 @@ struct pass_instance {
     struct stack_graph graph;
     struct session session; /* of `ops` */
     struct op_tokens given;
-    struct decode *decode; /* NULL: passes are over whole sequences */
+    struct decode *decode;          /* NULL: passes are over whole sequences */
+    struct pass_training *training; /* NULL: forward alone */
 };
 
-/* The graph of so many sequences of `length`; of decode that is 1. */
-enum status pass_build(const struct workload_case *work, uint64_t sequences, uint64_t length,
-                       struct stack_graph *ret, struct error *err);
+/* ---- pass.c ---- */
+
+/* The graph of so many sequences of `length`, of decode 1; with the gradients where it is trained.
+ */
+enum status pass_build(const struct pass_parameters *parameters, uint64_t sequences,
+                       uint64_t length, struct stack_graph *ret, struct error *err);
+/* The parameters, one behind the other in `weights`, to an interpreter of such a graph. */
+void pass_give_weights(const struct stack_graph *graph, const float *weights,
+                       struct graph_interpreter *interpreter);
+/* Narrow arrays on the way: what each operator writes, and each matrix; 0 in fp32, or on failure.
+ */
+size_t pass_arrays(const struct workload_case *work);
+/* "nodes": a pass more, every few of whose steps are compared by themselves. */
+enum status pass_check_nodes(struct pass_instance *instance, uint64_t secret,
+                             struct check_sink *sink, struct error *err);
+
+/* ---- train.c: parameters, moments and gradients in one array each, and the step ---- */
+
+/* A step is declared by these; all may be left out. */
+struct pass_train_section {
+    struct adamw adamw;
+};
+extern const struct declaration_field pass_train_fields[];
+/* Whether the stack can be trained in the declared precisions; writes defaults. */
+enum status pass_train_check(const struct declaration *declaration,
+                             const struct workload_declaration *common,
+                             struct pass_train_section *written, struct pass_parameters *ret,
+                             struct error *err);
+
+#define PASS_LOSS_SLOTS 1024 /* losses that are kept: the first, and the latest */
+/* In the order of the optimizer: matrices, then what does not decay, each from a multiple of 64 on.
+ */
+struct pass_training {
+    uint64_t steps, elements, decayed;
+    struct buffer *weights, *moment1, *moment2, *losses; /* f32 */
+    struct buffer *gradients, *copy;                     /* in storage; copy: NULL in f32 */
+    int32_t *batch, *next; /* of the latest step and of the one after it, OP_TOKENS_LENGTH */
+    uint64_t next_unique;
+};
+
+/* Bytes on a device, of which the largest array has `ret_largest`. */
+enum status pass_train_bytes(const struct pass_parameters *parameters, uint64_t sequences,
+                             enum dtype storage, unsigned __int128 *ret, uint64_t *ret_largest,
+                             struct error *err);
+/* Arrays, and the places of parameters and their gradients; before session_allocate. */
+enum status pass_train_allocate(struct pass_instance *instance, struct error *err);
+/* Fills the arrays from instance->weights, and makes the first batch. */
+enum status pass_train_begin(struct pass_instance *instance, struct error *err);
+void pass_train_finish(
+    struct pass_instance *instance); /* of an instance that is not trained, too */
+
+/* A batch of tokens as op_tokens has it becomes that of the passes. */
+enum status pass_train_give(struct pass_instance *instance, const int32_t *indices, uint64_t rows,
+                            uint64_t length, uint64_t unique, struct error *err);
+/* Forward and backward of it; AdamW, which counts a step. */
+enum status pass_train_passes(struct pass_instance *instance, struct error *err);
+enum status pass_train_update(struct pass_instance *instance, struct error *err);
+/* The next batch, and all of it. */
+enum status pass_train_iterate(struct pass_instance *instance, struct error *err);
+uint64_t pass_train_slot(uint64_t step); /* of the loss of a step, from 0 */
+/* {"steps", "first_nats", "last_nats"}; new. NULL: on failure. */
+json_t *pass_train_loss(const struct pass_instance *instance);
+
+/* ---- train_checks.c ---- */
+
+enum status pass_train_verify(struct pass_instance *instance, struct check_sink *sink,
+                              struct error *err);
+enum status pass_train_spot_check(struct pass_instance *instance, uint64_t secret,
+                                  struct check_sink *sink, struct error *err);
+/* As workload_checks.tolerance; negative where it has no such check. */
+double pass_train_tolerance(const struct workload_case *work, const char *output);
 
 /* ---- decode.c ---- */
 

@@ -131,15 +131,20 @@ static enum status gelu_gradient(struct session *session, const struct graph_nod
 
 /* ---- GEMMs with weights ---- */
 
-static size_t takes_sum(const struct session *session, const struct graph_node *node)
+static bool adds_next(const struct session *session, const struct graph_node *node)
 {
-    return session_is_followed(session, node, &graph_op_add) ? 2 : 1;
+    return node->onto == GRAPH_NONE && session_is_followed(session, node, &graph_op_add);
 }
 
-/* x W + b, and what the next node adds to it. */
+static size_t takes_sum(const struct session *session, const struct graph_node *node)
+{
+    return adds_next(session, node) ? 2 : 1;
+}
+
+/* x W + b, and what the next node adds to it; or, a gradient, onto what there is. */
 static enum status linear(struct session *session, const struct graph_node *node, struct error *err)
 {
-    const bool adds = session_is_followed(session, node, &graph_op_add);
+    const bool adds = adds_next(session, node);
     const uint32_t out = node[adds].out[0];
     struct op_gemm gemm = {
         .m = session->tokens->rows,
@@ -155,8 +160,8 @@ static enum status linear(struct session *session, const struct graph_node *node
         gemm.bias = session_at(session, node->in[2]);
         gemm.bias_type = session->storage;
     }
-    if (adds)
-        gemm.d = session_at(session, node[1].in[1]);
+    if (adds || node->onto != GRAPH_NONE)
+        gemm.d = session_at(session, adds ? node[1].in[1] : node->onto);
     if (session->observe)
         TRY(session->observe(session->observer, gemm.a.at, gemm.m * gemm.k, err));
     return op_gemm(session->ops, &gemm, err);
@@ -305,13 +310,13 @@ const struct lowering session_lowerings[] = {
     {&graph_op_attention_gradient, NULL, attention_gradient},
     {&graph_op_column_sum, NULL, column_sum},
     {&graph_op_cross_entropy, NULL, cross_entropy},
-    {&graph_op_cross_entropy_gradient, NULL, cross_entropy_gradient},
+    {&graph_op_cross_entropy_gradient, NULL, cross_entropy_gradient, .in_place = true},
     {&graph_op_embedding, takes_positions, embedding},
     {&graph_op_embedding_gradient, takes_gradients, embedding_gradient},
     {&graph_op_gelu, NULL, gelu},
-    {&graph_op_gelu_gradient, NULL, gelu_gradient},
+    {&graph_op_gelu_gradient, NULL, gelu_gradient, .in_place = true},
     {&graph_op_layer_norm, NULL, layer_norm},
-    {&graph_op_layer_norm_gradient, NULL, layer_norm_gradient},
+    {&graph_op_layer_norm_gradient, NULL, layer_norm_gradient, .in_place = true},
     {&graph_op_linear, takes_sum, linear},
     {&graph_op_weight_gradient, NULL, weight_gradient},
     {0},

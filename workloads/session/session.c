@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "harness/core/cleanup.h"
 #include "workloads/storage.h"
 
 #define SPAN 256 /* elements that are poisoned in one run */
@@ -160,6 +161,46 @@ static bool is_inside(const struct session *session, uint32_t value)
            writer + 1 < session->steps[writer].end;
 }
 
+/* Whether a launch writes it: not rank 3, which are probabilities and their gradient. */
+static bool is_written(const struct session *session, uint32_t value)
+{
+    const struct graph_value *of = &session->graph->values[value];
+    const uint32_t first = session->graph->nodes[of->writer].out[0];
+
+    return of->shape.rank <= 2 && !is_inside(session, value) &&
+           (value == first || !session->steps[of->writer].lowering ||
+            !session->steps[of->writer].lowering->first_only);
+}
+
+/* The value on which the writer of this one works in place; GRAPH_NONE: on none. */
+static uint32_t worked_on(const struct session *session, uint32_t value)
+{
+    const struct graph_node *node = &session->graph->nodes[session->graph->values[value].writer];
+    const struct lowering *lowering = session->steps[node - session->graph->nodes].lowering;
+
+    if (!lowering || !lowering->in_place || value != node->out[0])
+        return GRAPH_NONE;
+    return node->onto != GRAPH_NONE ? node->onto : node->op->in_place ? node->in[0] : GRAPH_NONE;
+}
+
+/* The place of what is worked on, for as long as this value is used. */
+static enum status take_place(struct session *session, uint32_t value, uint32_t from,
+                              struct error *err)
+{
+    struct session_place *place = &session->places[value];
+    const uint32_t last_read = place->last_read;
+
+    if (session->places[from].last_read != session->graph->values[value].writer)
+        return error_set(err, STATUS_INTERNAL, "%s is worked on in place and read later",
+                         session->graph->values[from].name);
+    *place = session->places[from];
+    place->last_read = last_read;
+    for (size_t i = 0; i < session->owned_count; i++)
+        if (session->owned[i].buffer == place->buffer)
+            session->owned[i].free_from = end_of(session, value);
+    return STATUS_OK;
+}
+
 enum status session_allocate(struct session *session, struct device *device, struct error *err)
 {
     const struct graph *graph = session->graph;
@@ -169,10 +210,14 @@ enum status session_allocate(struct session *session, struct device *device, str
         struct session_place *place = &session->places[i];
         const bool computed = value->role == GRAPH_COMPUTED;
         const bool column = computed && value->shape.rank == 1;
+        const uint32_t from = computed ? worked_on(session, i) : GRAPH_NONE;
 
-        if (value->role == GRAPH_INDICES || value->shape.rank > 2 ||
-            (computed && is_inside(session, i)))
+        if (value->role == GRAPH_INDICES || place->buffer || (computed && !is_written(session, i)))
             continue;
+        if (from != GRAPH_NONE) {
+            TRY(take_place(session, i, from, err));
+            continue;
+        }
         place->type = column ? DTYPE_F32 : session->storage;
         place->columns = place->stride = column ? 1 : graph_size(value, -1);
         place->rows = computed;
@@ -248,9 +293,13 @@ static enum status retire(const struct session *session, uint32_t end, struct er
 enum status session_run(struct session *session, size_t first, size_t end, struct error *err)
 {
     for (size_t i = first; i < end; i = session->steps[i].end) {
-        TRY(session->steps[i].lowering->launch(session, &session->graph->nodes[i], err));
+        CLEANUP(session_expected_drop) struct session_expected *expected = NULL;
+
         if (session->spot.random && session->spot.nodes)
-            TRY(session_check_step(session, (uint32_t)i, err));
+            TRY(session_expect_step(session, (uint32_t)i, &expected, err));
+        TRY(session->steps[i].lowering->launch(session, &session->graph->nodes[i], err));
+        if (expected)
+            TRY(session_check_step(session, expected, err));
         TRY(retire(session, session->steps[i].end, err));
     }
     return STATUS_OK;

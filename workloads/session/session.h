@@ -24,7 +24,7 @@ struct session_place {
     uint32_t last_read; /* the last node that uses it; set by session_prepare */
 };
 
-/* What session_check_step found. */
+/* What checks of steps found. */
 struct session_nodes {
     double error; /* the largest normalised RMS of a row */
     uint64_t compared;
@@ -43,6 +43,8 @@ struct lowering {
     /* Makes a buffer that launches need; the session owns it, also on failure. NULL: none. */
     enum status (*prepare)(const struct session *session, const struct graph_node *node,
                            struct buffer **ret, struct error *err);
+    bool in_place;   /* works on what it adds to, or on its first input (graph_op.in_place) */
+    bool first_only; /* writes its node's first output alone; what reads the others makes them */
 };
 
 /* Called with the input of each GEMM that has a weight, `count` elements; may wait for the device.
@@ -89,9 +91,11 @@ void session_finish(struct session *session);
 
 /*
  * Gives each parameter and input a buffer, and each computed value that another step reads, or none
- * does: one whose value has been read for the last time, where there is one of that size. In the
- * storage type; rows of one element in f32. Probabilities have none. Called after session_prepare;
- * the session owns the buffers.
+ * does: one whose value has been read for the last time, where there is one of that size, or that
+ * of what it works in place on. In the storage type; rows of one element in f32. Left out are
+ * values that have a place and those that no launch writes (first_only). Called after
+ * session_prepare; the session owns the buffers. INTERNAL: what is worked on in place is read
+ * later.
  */
 enum status session_allocate(struct session *session, struct device *device, struct error *err);
 
@@ -108,14 +112,21 @@ enum status session_run(struct session *session, size_t first, size_t end, struc
 enum status session_poison(struct session *session, struct session_spot spot, struct error *err);
 
 /*
- * Whether a step that has just run, if it is drawn, wrote a drawn row as the reference of its nodes
- * makes it from its inputs as they are on the device, into spot.nodes; session_run calls it. It
- * costs the same however many layers there are. Not where a parameter has more than 4 M elements;
- * of what depends on positions before, one of the first 32 of a sequence. Of graphs that
- * session_allocate has placed. Waits. Inputs of the graph, as a cache, count whole, if they have no
- * more than 16 M elements.
+ * Whether a step, if it is drawn, writes a drawn row of each of its values as the reference of its
+ * nodes makes it from its inputs as they are on the device, into spot.nodes; session_run calls the
+ * one before the launch and the other behind it. It costs the same however many layers there are.
+ * Not where a parameter has more than 4 M elements, or another input that counts whole, as a cache,
+ * more than 16 M; of what depends on positions before, one of the first 32 of a sequence; of
+ * gradients of parameters some columns, from all rows, of norms where they have at most 16 M
+ * elements; the gradient of attention where length^2 times a row is at most 2^28. Of graphs that
+ * session_allocate has placed. Waits.
  */
-enum status session_check_step(const struct session *session, uint32_t first, struct error *err);
+struct session_expected; /* NULL: the step is not drawn */
+enum status session_expect_step(const struct session *session, uint32_t first,
+                                struct session_expected **ret, struct error *err);
+enum status session_check_step(const struct session *session,
+                               const struct session_expected *expected, struct error *err);
+void session_expected_drop(struct session_expected **expected);
 
 /* ---- for lowerings ---- */
 
@@ -125,6 +136,8 @@ extern const struct lowering session_lowerings[]; /* of the operators; ends with
  * and attention without probabilities.
  */
 extern const struct lowering session_stack_lowerings[];
+/* Their gradients, by ops_stack_backward. */
+extern const struct lowering session_stack_backward_lowerings[];
 
 struct operand session_at(const struct session *session, uint32_t value);
 /* A value as an operand of a GEMM. */
@@ -132,6 +145,9 @@ struct op_matrix session_matrix(const struct session *session, uint32_t value, b
 /* A layer norm of these values; `bias` may be the gradient's, for its place. */
 struct op_norm session_norm(const struct session *session, const struct graph_node *node,
                             const uint32_t *x_gain_bias_mean_rstd);
+/* Of a head in rows of q, k and v, which input `index` of the node is. */
+uint64_t session_head_size(const struct session *session, const struct graph_node *node,
+                           size_t index);
 /* Whether what `node` writes goes into the next node alone, which is of this operator. */
 bool session_is_followed(const struct session *session, const struct graph_node *node,
                          const struct graph_op *op);

@@ -1,4 +1,4 @@
-/* What the operators of declared stacks launch, forward. */
+/* What the operators of declared stacks launch, forward; rope's gradient is rope. */
 #include "workloads/graph/operators.h"
 #include "workloads/session/session.h"
 
@@ -32,10 +32,10 @@ static enum status rms_norm(struct session *session, const struct graph_node *no
     return op_rms(session->ops, &op, err);
 }
 
-/* Of a head in rows of q, k and v. */
-static uint64_t size_of(const struct session *session, const struct graph_node *node)
+uint64_t session_head_size(const struct session *session, const struct graph_node *node,
+                           size_t index)
 {
-    return graph_size(graph_input(session->graph, node, 0), -1) /
+    return graph_size(graph_input(session->graph, node, index), -1) /
            (node->attributes.heads + 2 * node->attributes.kv_heads);
 }
 
@@ -47,7 +47,7 @@ static enum status head_norm(struct session *session, const struct graph_node *n
         .first = node->attributes.heads,
         .second = node->attributes.kv_heads,
         .others = node->attributes.kv_heads,
-        .size = size_of(session, node),
+        .size = session_head_size(session, node, 0),
         .x = session_at(session, node->in[0]),
         .gain = session_at(session, node->in[1]),
         .other_gain = session_at(session, node->in[2]),
@@ -58,17 +58,12 @@ static enum status head_norm(struct session *session, const struct graph_node *n
     return op_rms(session->ops, &op, err);
 }
 
-static size_t takes_forward(const struct session *session, const struct graph_node *node)
-{
-    (void)session;
-    return !node->attributes.inverse;
-}
-
 static enum status prepare_rope(const struct session *session, const struct graph_node *node,
                                 struct buffer **ret, struct error *err)
 {
-    return op_rope_turns(session->ops, node->attributes.rope, node->attributes.first,
-                         node->attributes.length, size_of(session, node), ret, err);
+    return op_rope_turns(session->ops, node->attributes.rope, node->attributes.inverse,
+                         node->attributes.first, node->attributes.length,
+                         session_head_size(session, node, 0), ret, err);
 }
 
 static enum status rope(struct session *session, const struct graph_node *node, struct error *err)
@@ -78,7 +73,7 @@ static enum status rope(struct session *session, const struct graph_node *node, 
         .length = node->attributes.length,
         .turned = node->attributes.heads + node->attributes.kv_heads,
         .heads = node->attributes.heads + 2 * node->attributes.kv_heads,
-        .size = size_of(session, node),
+        .size = session_head_size(session, node, 0),
         .x = session_at(session, node->in[0]),
         .y = session_at(session, node->out[0]),
         .turns = session->steps[node - session->graph->nodes].prepared,
@@ -91,11 +86,11 @@ static enum status attention(struct session *session, const struct graph_node *n
                              struct error *err)
 {
     const struct op_heads op = {
-        .sequences = session->tokens->rows / node->attributes.length,
-        .length = node->attributes.length,
+        .sequences = session->tokens->rows / session->tokens->length,
+        .length = session->tokens->length,
         .heads = node->attributes.heads,
         .kv_heads = node->attributes.kv_heads,
-        .size = size_of(session, node),
+        .size = session_head_size(session, node, 0),
         .qkv = session_at(session, node->in[0]),
         .values = session_at(session, node->out[0]),
     };
@@ -143,12 +138,12 @@ static enum status gate(struct session *session, const struct graph_node *node, 
 }
 
 const struct lowering session_stack_lowerings[] = {
-    {&graph_op_attention, NULL, attention, NULL},
+    {&graph_op_attention, NULL, attention, .first_only = true},
     {&graph_op_attention_cached, NULL, attention_cached, prepare_cached},
-    {&graph_op_embedding, NULL, embedding, NULL},
-    {&graph_op_gate, NULL, gate, NULL},
-    {&graph_op_head_norm, NULL, head_norm, NULL},
-    {&graph_op_rms_norm, NULL, rms_norm, NULL},
-    {&graph_op_rope, takes_forward, rope, prepare_rope},
+    {&graph_op_embedding, NULL, embedding},
+    {&graph_op_gate, NULL, gate},
+    {&graph_op_head_norm, NULL, head_norm, .first_only = true},
+    {&graph_op_rms_norm, NULL, rms_norm, .first_only = true},
+    {&graph_op_rope, NULL, rope, prepare_rope},
     {0},
 };

@@ -1,0 +1,356 @@
+/*
+ * The step of training: the stack's graph with its gradients in a session, over parameters, moments
+ * and gradients that lie in one array each, so that AdamW takes two launches. Batches are drawn
+ * anew for each step; targets are the tokens that follow.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/cleanup.h"
+#include "harness/core/member.h"
+#include "harness/core/random.h"
+#include "workloads/graph/plan.h"
+#include "workloads/pass/pass.h"
+#include "workloads/storage.h"
+
+#define TRAIN_STREAM 0x74726169u /* "trai" */
+#define ALIGN 64                 /* elements */
+
+const struct declaration_field pass_train_fields[] = {
+    ADAMW_DECLARATION_FIELDS(struct pass_train_section, adamw),
+    FIELD_END,
+};
+
+/* ---- the declaration ---- */
+
+static enum status check_precisions(const struct declaration *declaration,
+                                    const struct workload_declaration *common, struct error *err)
+{
+    for (uint32_t i = 0; i < common->precisions_count; i++) {
+        char path[32];
+
+        snprintf(path, sizeof(path), "precisions[%u]", (unsigned)i);
+        if (common->precisions[i] == PRECISION_FP16)
+            return declaration_error(declaration, path, err,
+                                     "gradients in fp16 need a loss scale, which a stack's step "
+                                     "has not; train in fp32 or bf16");
+    }
+    return STATUS_OK;
+}
+
+enum status pass_train_check(const struct declaration *declaration,
+                             const struct workload_declaration *common,
+                             struct pass_train_section *written, struct pass_parameters *ret,
+                             struct error *err)
+{
+    const struct stack_part *last = &ret->stack.stack[ret->stack.stack_count - 1];
+    const struct stack_block *head = &last->of[last->of_count - 1];
+    const int64_t tokens = ret->stack.stack[0].of[0].embedding.vocabulary;
+
+    ret->trains = declaration_has(declaration, "train");
+    if (!ret->trains)
+        return STATUS_OK;
+    if (ret->decode.context)
+        return declaration_error(declaration, "train", err,
+                                 "a step trains whole sequences: remove `decode`, and write "
+                                 "`sequence_length`, or remove `train`");
+    TRY(check_precisions(declaration, common, err));
+    TRY(adamw_declaration_check(declaration, "train", &written->adamw, err));
+    ret->adamw = written->adamw;
+    if (ret->length < 2)
+        return declaration_error(declaration, "sequence_length", err,
+                                 "of one token attention has no gradient; write at least 2");
+    if (head->kind != STACK_HEAD || head->head.vocabulary < tokens)
+        return declaration_error(declaration, "train", err,
+                                 "the loss is of the next token: a stack that is trained ends in a "
+                                 "head of at least %lld tokens, as many as are embedded",
+                                 (long long)tokens);
+    return STATUS_OK;
+}
+
+/* ---- arrays ---- */
+
+/* The gradient before this one, which it is added to, in the same place. */
+static uint32_t gradient_before(const struct graph *graph, uint32_t gradient)
+{
+    const struct graph_node *writer = &graph->nodes[graph->values[gradient].writer];
+
+    return writer->out[0] == gradient ? writer->onto : GRAPH_NONE;
+}
+
+static uint64_t room_of(const struct graph_value *parameter)
+{
+    return (parameter->count + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+static bool decays(const struct graph_value *parameter)
+{
+    return parameter->shape.rank > 1;
+}
+
+static uint64_t count_elements(const struct graph *graph, bool decayed_alone)
+{
+    uint64_t ret = 0;
+
+    for (uint32_t i = 0; i < graph->value_count; i++)
+        if (graph->values[i].role == GRAPH_PARAMETER &&
+            (!decayed_alone || decays(&graph->values[i])))
+            ret += room_of(&graph->values[i]);
+    return ret;
+}
+
+/* What does not lie with other values: probabilities, which are made again, and gradients of
+ * parameters. */
+static void lend(struct graph *graph)
+{
+    for (uint32_t i = 0; i < graph->value_count; i++) {
+        if (graph->values[i].shape.rank > 2)
+            graph_lend(graph, i);
+        if (graph->values[i].role == GRAPH_PARAMETER)
+            for (uint32_t k = graph->values[i].gradient; k != GRAPH_NONE;
+                 k = gradient_before(graph, k))
+                graph_lend(graph, k);
+    }
+}
+
+enum status pass_train_bytes(const struct pass_parameters *parameters, uint64_t sequences,
+                             enum dtype storage, unsigned __int128 *ret, uint64_t *ret_largest,
+                             struct error *err)
+{
+    const uint64_t size = dtype_bits(storage) / 8, f32 = sizeof(float);
+    CLEANUP(stack_graph_finish) struct stack_graph graph = {0};
+    CLEANUP(graph_plan_finish) struct graph_plan plan = {0};
+    uint64_t elements;
+
+    TRY(pass_build(parameters, sequences, parameters->length, &graph, err));
+    lend(graph.graph);
+    TRY(graph_plan_init(&plan, graph.graph, err));
+    elements = count_elements(graph.graph, false);
+    *ret = (unsigned __int128)elements * (3 * f32 + size + (storage == DTYPE_F32 ? 0 : size)) +
+           (unsigned __int128)plan.pool * size +
+           OP_TOKENS_LENGTH((unsigned __int128)sequences * parameters->length) * sizeof(int32_t) +
+           PASS_LOSS_SLOTS * f32;
+    *ret_largest = elements * f32;
+    for (uint32_t i = 0; i < graph.graph->value_count; i++)
+        if (!graph.graph->values[i].lent && graph.graph->values[i].count * size > *ret_largest)
+            *ret_largest = graph.graph->values[i].count * size;
+    return STATUS_OK;
+}
+
+static void place(struct pass_instance *instance, uint32_t parameter, uint64_t offset)
+{
+    const struct pass_training *training = instance->training;
+    const struct graph *graph = instance->graph.graph;
+    const uint64_t columns = graph_size(&graph->values[parameter], -1);
+    struct session_place of = {.buffer = training->copy ? training->copy : training->weights,
+                               .type = instance->type,
+                               .offset = offset,
+                               .columns = columns,
+                               .stride = columns};
+
+    instance->session.places[parameter] = of;
+    of.buffer = training->gradients;
+    for (uint32_t i = graph->values[parameter].gradient; i != GRAPH_NONE;
+         i = gradient_before(graph, i))
+        instance->session.places[i] = of;
+}
+
+static void place_all(struct pass_instance *instance)
+{
+    const struct graph *graph = instance->graph.graph;
+    uint64_t offset = 0;
+
+    for (int vectors = 0; vectors < 2; vectors++)
+        for (uint32_t i = 0; i < graph->value_count; i++)
+            if (graph->values[i].role == GRAPH_PARAMETER && decays(&graph->values[i]) == !vectors) {
+                place(instance, i, offset);
+                offset += room_of(&graph->values[i]);
+            }
+    instance->session.places[instance->graph.loss] = (struct session_place){
+        .buffer = instance->training->losses, .type = DTYPE_F32, .columns = 1, .stride = 1};
+}
+
+enum status pass_train_allocate(struct pass_instance *instance, struct error *err)
+{
+    struct pass_training *training = instance->training = calloc(1, sizeof(*training));
+    const uint64_t rows = instance->sequences * instance->length, f32 = sizeof(float);
+    const uint64_t size = dtype_bits(instance->type) / 8;
+
+    if (!training)
+        return error_no_memory(err);
+    training->elements = count_elements(instance->graph.graph, false);
+    training->decayed = count_elements(instance->graph.graph, true);
+    training->batch = calloc(OP_TOKENS_LENGTH(rows), sizeof(int32_t));
+    training->next = calloc(OP_TOKENS_LENGTH(rows), sizeof(int32_t));
+    if (!training->batch || !training->next)
+        return error_no_memory(err);
+    {
+        const struct {
+            struct buffer **at;
+            uint64_t bytes;
+        } arrays[] = {
+            {&training->weights, training->elements * f32},
+            {&training->moment1, training->elements * f32},
+            {&training->moment2, training->elements * f32},
+            {&training->gradients, training->elements * size},
+            {&training->losses, PASS_LOSS_SLOTS * f32},
+            {&training->copy, instance->type == DTYPE_F32 ? 0 : training->elements * size},
+        };
+
+        for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++)
+            if (arrays[i].bytes > 0)
+                TRY(device_buffer_alloc(instance->base.device, arrays[i].bytes, BUFFER_READ_WRITE,
+                                        arrays[i].at, err));
+    }
+    place_all(instance);
+    return STATUS_OK;
+}
+
+static enum status upload(const struct pass_instance *instance, const struct graph_value *value,
+                          uint64_t offset, const float *weights, struct error *err)
+{
+    const struct pass_training *training = instance->training;
+    const uint64_t size = dtype_bits(instance->type) / 8;
+    AUTO_FREE void *encoded = NULL;
+
+    TRY(device_upload(training->weights, offset * sizeof(*weights), weights,
+                      value->count * sizeof(*weights), err));
+    if (!training->copy)
+        return STATUS_OK;
+    encoded = malloc(value->count * size);
+    if (!encoded)
+        return error_no_memory(err);
+    storage_encode(instance->type, weights, value->count, encoded);
+    return device_upload(training->copy, offset * size, encoded, value->count * size, err);
+}
+
+/* The batch of step `steps`. */
+static enum status make_next(struct pass_instance *instance, struct error *err)
+{
+    struct pass_training *training = instance->training;
+    const uint64_t rows = instance->sequences * instance->length, length = instance->length;
+    const uint64_t first = training->steps * instance->sequences * (length + 1);
+
+    for (uint64_t r = 0; r < rows; r++)
+        for (uint64_t k = 0; k < 2; k++)
+            training->next[k * rows + r] =
+                (int32_t)(random_at(instance->base.work.seed, TRAIN_STREAM,
+                                    first + r / length * (length + 1) + r % length + k) %
+                          (uint64_t)instance->vocabulary);
+    return op_tokens_index(training->next, rows, &training->next_unique, err);
+}
+
+enum status pass_train_begin(struct pass_instance *instance, struct error *err)
+{
+    struct pass_training *training = instance->training;
+    struct buffer *const zeroed[] = {training->weights, training->moment1, training->moment2,
+                                     training->gradients};
+    const float *weights = instance->weights;
+    const uint64_t size = dtype_bits(instance->type) / 8;
+
+    for (size_t i = 0; i < sizeof(zeroed) / sizeof(zeroed[0]); i++)
+        TRY(op_clear(instance->ops, (struct operand){zeroed[i], 0}, zeroed[i]->bytes / size, err));
+    TRY(device_synchronize(instance->base.device, err));
+    for (uint32_t i = 0; i < instance->graph.graph->value_count; i++) {
+        const struct graph_value *value = &instance->graph.graph->values[i];
+
+        if (value->role != GRAPH_PARAMETER)
+            continue;
+        TRY(upload(instance, value, instance->session.places[i].offset, weights, err));
+        weights += value->count;
+    }
+    return make_next(instance, err);
+}
+
+void pass_train_finish(struct pass_instance *instance)
+{
+    struct pass_training *training = instance->training;
+
+    if (!training)
+        return;
+    device_buffer_free(training->weights);
+    device_buffer_free(training->moment1);
+    device_buffer_free(training->moment2);
+    device_buffer_free(training->gradients);
+    device_buffer_free(training->losses);
+    device_buffer_free(training->copy);
+    free(training->batch);
+    free(training->next);
+    free(training);
+}
+
+/* ---- the step ---- */
+
+uint64_t pass_train_slot(uint64_t step)
+{
+    return step == 0 ? 0 : 1 + (step - 1) % (PASS_LOSS_SLOTS - 1);
+}
+
+enum status pass_train_give(struct pass_instance *instance, const int32_t *indices, uint64_t rows,
+                            uint64_t length, uint64_t unique, struct error *err)
+{
+    instance->given = (struct op_tokens){
+        .buffer = instance->input, .rows = rows, .length = length, .unique = unique};
+    return device_upload(instance->input, 0, indices, OP_TOKENS_LENGTH(rows) * sizeof(*indices),
+                         err);
+}
+
+enum status pass_train_passes(struct pass_instance *instance, struct error *err)
+{
+    instance->session.slot = pass_train_slot(instance->training->steps);
+    return session_run(&instance->session, 0, instance->graph.graph->node_count, err);
+}
+
+enum status pass_train_update(struct pass_instance *instance, struct error *err)
+{
+    const struct pass_parameters *parameters = instance->base.work.workload->parameters;
+    const struct adamw *adamw = &parameters->adamw;
+    struct pass_training *training = instance->training;
+    struct op_adamw op = {.rate = adamw->rate,
+                          .beta1 = adamw->beta1,
+                          .beta2 = adamw->beta2,
+                          .epsilon = adamw->epsilon,
+                          .decay = adamw->decay,
+                          .step = ++training->steps,
+                          .count = training->decayed,
+                          .weights = training->weights,
+                          .m = training->moment1,
+                          .v = training->moment2,
+                          .gradients = training->gradients,
+                          .copy = training->copy};
+
+    TRY(op_adamw(instance->ops, &op, err));
+    op.decay = 0.0;
+    op.offset = training->decayed;
+    op.count = training->elements - training->decayed;
+    return op.count > 0 ? op_adamw(instance->ops, &op, err) : STATUS_OK;
+}
+
+enum status pass_train_iterate(struct pass_instance *instance, struct error *err)
+{
+    struct pass_training *training = instance->training;
+    int32_t *batch = training->next;
+
+    training->next = training->batch;
+    training->batch = batch;
+    TRY(pass_train_give(instance, batch, instance->sequences * instance->length, instance->length,
+                        training->next_unique, err));
+    TRY(pass_train_passes(instance, err));
+    TRY(pass_train_update(instance, err));
+    return make_next(instance, err); /* while the device is busy */
+}
+
+json_t *pass_train_loss(const struct pass_instance *instance)
+{
+    const uint64_t steps = instance->training->steps;
+    float first = 0.0f, last = 0.0f;
+
+    if (steps == 0 ||
+        storage_download(instance->training->losses, DTYPE_F32, 0, 1, &first, NULL) != STATUS_OK ||
+        storage_download(instance->training->losses, DTYPE_F32, pass_train_slot(steps - 1), 1,
+                         &last, NULL) != STATUS_OK)
+        return NULL;
+    return json_pack("{s:I, s:o, s:o}", "steps", (json_int_t)steps, "first_nats",
+                     real_or_null((double)first), "last_nats", real_or_null((double)last));
+}
