@@ -268,7 +268,7 @@ TEST(wrong_angles)
         model_running_start(&running, device, LLAMA, PRECISION_FP32);
         check(running.base);
         ASSERT_OK(op_rope_turns(((struct pass_instance *)running.base)->ops, i ? 10000.0 : 10100.0,
-                                i ? 299 : 300, 1, 16, &turns, err));
+                                false, i ? 299 : 300, 1, 16, &turns, err));
         begin_lies(UINT64_MAX);
         lies.turns = turns;
         assert_int_equal(spot_check(running.base, 5), STATUS_CHECK_FAILED);
