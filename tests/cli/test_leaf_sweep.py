@@ -85,6 +85,8 @@ class LeafSweep(TamperTest):
         for number, kind, body in bodies:
             for where in leaves(body):
                 name = word(kind, where)
+                if where[-1] == "ticks" and not body["facts"]["conduct"].get("ticks_per_s"):
+                    continue  # of a counter whose rate could not be measured before the window
                 if not MADE_AGAIN.match(name) and changed(body, where) is not None:
                     places.setdefault(name, (number, body, where))
         found = {}
