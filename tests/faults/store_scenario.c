@@ -80,7 +80,8 @@ static enum status add_samples(struct store *store, int64_t trial,
 static enum status add_subject(struct store *store, int64_t trial, const json_t *readings,
                                struct scenario_progress *progress, struct error *err)
 {
-    struct store_device device = {.backend = "null", .name = "Null", .readings = readings};
+    struct store_device device = {
+        .backend = "null", .name = "Null", .simulated = true, .readings = readings};
     struct store_component components[2] = {
         {.path = "/usr/lib/a.so", .kind = "library", .size = 10, .sha256 = {{0x5a}}},
         {.path = "/usr/lib/b.so", .kind = "library", .missing_reason = "deleted"}};

@@ -236,8 +236,11 @@ static enum status add_subject(struct store *store, int64_t trial, struct error 
                   "value", "A CPU", "source", "/proc/cpuinfo", "host.governor", "status",
                   "unavailable", "source", "/sys", "reason", "no such file");
     json_t *artifact = json_pack("{s:s, s:s}", "file", "triad.c", "options", "-cl-std=CL1.2");
-    struct store_device device = {
-        .backend = "null", .name = "Null \xff device", .type = "cpu", .readings = readings};
+    struct store_device device = {.backend = "null",
+                                  .name = "Null \xff device",
+                                  .type = "cpu",
+                                  .simulated = true,
+                                  .readings = readings};
     int64_t id = 0;
     enum status status = readings && artifact ? STATUS_OK : STATUS_NO_MEMORY;
 

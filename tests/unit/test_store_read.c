@@ -95,7 +95,7 @@ TEST_WITH(cell_as_json, fixture_open, fixture_remove)
     assert_true(json_is_null(at(cell, "cost.flops")));
     assert_int_equal(json_integer_value(at(cell, "cost.bytes")), 3145728);
     assert_string_equal(text_at(cell, "device.name"), "Null \\xFF device");
-    assert_true(json_is_false(at(cell, "device.simulated")));
+    assert_true(json_is_true(at(cell, "device.simulated")));
     assert_string_equal(text_at(cell, "device.readings"), "(no text)");
     assert_int_equal(json_object_size(at(cell, "device.readings")), 2);
     assert_int_equal(json_array_size(at(cell, "trials")), 4);
@@ -323,7 +323,7 @@ TEST_WITH(csv, fixture_open, fixture_remove)
     assert_true(json_is_null(json_object_get(row, "host")));
     snprintf(expected, sizeof(expected),
              "\n\"%.8s/1\",\"triad\",\"fp32\",1,\"single_stream\",\"portable\",\"quick\","
-             "\"null:0\",\"Null \\xFF device\",0,,,,\"%s\",\"%s\",\"0.1.0\",%lld,3,1,"
+             "\"null:0\",\"Null \\xFF device\",1,,,,\"%s\",\"%s\",\"0.1.0\",%lld,3,1,"
              "\"interrupted\",2,0,\"wall_ns\",0,",
              uid, text_of(row, "workload_digest"), text_of(row, "protocol_digest"),
              (long long)json_integer_value(json_object_get(row, "created_utc_ns")));
