@@ -3,7 +3,7 @@
  * the number of lanes; a launch that is left out and a text that reads or writes another place are
  * found.
  */
-#include "model_fixture.h"
+#include "pass_fixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,20 +49,14 @@
 static const char *const stacks[] = {LLAMA, QWEN, GPT2, ODD};
 static struct device *device;
 
-static void note_check(void *context, const struct workload_check *check)
-{
-    (void)context;
-    assert_true(check->compared > 0);
-}
-
 static void check(struct workload_instance *base)
 {
     struct workload_recheck first = {0}, again = {0};
 
-    ASSERT_OK(workload_verify(base, note_check, NULL, err));
+    ASSERT_OK(workload_verify(base, pass_fixture_note, NULL, err));
     ASSERT_OK(workload_recheck(base, NULL, &first, err));
     for (uint64_t secret = 1; secret <= 3; secret++)
-        ASSERT_OK(workload_spot_check(base, secret, note_check, NULL, err));
+        ASSERT_OK(workload_spot_check(base, secret, pass_fixture_note, NULL, err));
     ASSERT_OK(workload_recheck(base, first.text, &again, err));
     assert_true(again.same);
     free(first.text);
@@ -88,40 +82,15 @@ TEST(honest)
 
 TEST(lanes)
 {
-    uint32_t lanes[8];
-    size_t count;
-
     if (!device)
         skip();
-    count = device_lane_candidates(device, lanes, 8);
-    for (size_t i = 0; i < sizeof(stacks) / sizeof(stacks[0]); i++) {
-        for (size_t k = 0; k < count; k++) {
-            struct model_running running, other;
-            struct workload_case work;
-            json_t *choices;
-
-            model_running_start(&running, device, stacks[i], PRECISION_BF16);
-            choices = running.workload.kind->choices(running.base);
-            json_object_set_new(json_object_get(choices, "rows"), "lanes",
-                                json_integer((json_int_t)lanes[k]));
-            work = running.base->work;
-            work.choices = choices;
-            ASSERT_OK(workload_instance_create(&work, device, &other.base, err));
-            check(other.base);
-            workload_instance_destroy(other.base);
-            model_running_stop(&running);
-            json_decref(choices);
-        }
-    }
+    for (size_t i = 0; i < sizeof(stacks) / sizeof(stacks[0]); i++)
+        pass_fixture_each_lanes(device, stacks[i], PRECISION_BF16, check);
 }
 
 /* ---- devices that do something else ---- */
 
 static struct {
-    const struct device_ops *kept;
-    struct device_ops ops;
-    uint64_t launches, drop; /* the launch that is left out; those that fill are not counted */
-    char dropped[64];
     struct buffer *turns;  /* of rope; NULL: its own */
     const char *from, *to; /* of the cache's text; NULL: as it is */
     bool changed;          /* it has been */
@@ -137,10 +106,7 @@ static enum status lying_launch(struct device *target, const struct kernel_launc
     other.args = args;
     if (lies.turns && !strcmp(launch->kernel, "stack_rope"))
         args[1].buffer = lies.turns;
-    if (!strcmp(launch->kernel, "cache_fill") || lies.launches++ != lies.drop)
-        return lies.kept->kernel_launch(target, &other, err);
-    snprintf(lies.dropped, sizeof(lies.dropped), "%s", launch->kernel);
-    return STATUS_OK;
+    return pass_lies_launch(target, &other, err);
 }
 
 static enum status lying_load(struct device *target, const struct module_source *source,
@@ -152,33 +118,30 @@ static enum status lying_load(struct device *target, const struct module_source 
     char *text;
 
     if (!place)
-        return lies.kept->module_load(target, source, ret, err);
+        return pass_lies.kept->module_load(target, source, ret, err);
     text = text_format("%.*s%s%s", (int)(place - source->text), source->text, lies.to,
                        place + strlen(lies.from));
     assert_non_null(text);
     other.text = text;
     lies.changed = true;
-    status = lies.kept->module_load(target, &other, ret, err);
+    status = pass_lies.kept->module_load(target, &other, ret, err);
     free(text);
     return status;
 }
 
-static void begin_lies(uint64_t drop)
+static void begin_lies(void)
 {
     memset(&lies, 0, sizeof(lies));
-    lies.kept = device->ops;
-    lies.ops = *device->ops;
-    lies.ops.kernel_launch = lying_launch;
-    lies.ops.module_load = lying_load;
-    lies.drop = drop;
-    device->ops = &lies.ops;
+    pass_lies_begin(device, UINT64_MAX, NULL);
+    pass_lies.ops.kernel_launch = lying_launch;
+    pass_lies.ops.module_load = lying_load;
 }
 
 static enum status spot_check(struct workload_instance *base, uint64_t secret)
 {
     struct error failure = ERROR_INIT;
 
-    return workload_spot_check(base, secret, note_check, NULL, &failure);
+    return workload_spot_check(base, secret, pass_fixture_note, NULL, &failure);
 }
 
 TEST(one_launch)
@@ -187,25 +150,10 @@ TEST(one_launch)
         skip();
     for (size_t i = 0; i < sizeof(stacks) / sizeof(stacks[0]); i++) {
         struct model_running running;
-        uint64_t count;
 
         model_running_start(&running, device, stacks[i], PRECISION_BF16);
         check(running.base);
-        begin_lies(UINT64_MAX);
-        ASSERT_OK(running.workload.kind->iterate(running.base, err));
-        device->ops = lies.kept;
-        count = lies.launches;
-        assert_true(count >= 10);
-        for (uint64_t k = 0; k < count; k++) {
-            enum status status;
-
-            begin_lies(k);
-            status = spot_check(running.base, k);
-            device->ops = lies.kept;
-            if (status != STATUS_CHECK_FAILED)
-                fail_msg("stack %zu: launch %llu, %s, was not missed: %s", i, (unsigned long long)k,
-                         lies.dropped, status_name(status));
-        }
+        pass_lies_drop_each(device, running.base, i, 10, "cache_fill", NULL);
         model_running_stop(&running);
     }
 }
@@ -243,16 +191,16 @@ TEST(wrong_texts)
         struct error failure = ERROR_INIT;
         enum status status;
 
-        begin_lies(UINT64_MAX);
+        begin_lies();
         lies.from = rows[i].from;
         lies.to = rows[i].to;
         model_running_start(&running, device, LLAMA, PRECISION_FP32);
-        status = workload_verify(running.base, note_check, NULL, &failure);
+        status = workload_verify(running.base, pass_fixture_note, NULL, &failure);
         if (!lies.changed || status != STATUS_CHECK_FAILED ||
             spot_check(running.base, 7) != STATUS_CHECK_FAILED)
             fail_msg("%s: not found", rows[i].what);
         model_running_stop(&running);
-        device->ops = lies.kept;
+        pass_lies_end(device);
     }
 }
 
@@ -269,10 +217,10 @@ TEST(wrong_angles)
         check(running.base);
         ASSERT_OK(op_rope_turns(((struct pass_instance *)running.base)->ops, i ? 10000.0 : 10100.0,
                                 false, i ? 299 : 300, 1, 16, &turns, err));
-        begin_lies(UINT64_MAX);
+        begin_lies();
         lies.turns = turns;
         assert_int_equal(spot_check(running.base, 5), STATUS_CHECK_FAILED);
-        device->ops = lies.kept;
+        pass_lies_end(device);
         device_buffer_free(turns);
         model_running_stop(&running);
     }
@@ -290,10 +238,11 @@ TEST(remembered)
     instance = (struct pass_instance *)running.base;
     ASSERT_OK(running.workload.kind->iterate(running.base, err));
     ASSERT_OK(decode_redraw(instance, 0, 9, err));
-    assert_int_equal(workload_verify(running.base, note_check, NULL, &(struct error)ERROR_INIT),
-                     STATUS_CHECK_FAILED);
+    assert_int_equal(
+        workload_verify(running.base, pass_fixture_note, NULL, &(struct error)ERROR_INIT),
+        STATUS_CHECK_FAILED);
     ASSERT_OK(running.workload.kind->iterate(running.base, err));
-    ASSERT_OK(workload_verify(running.base, note_check, NULL, err));
+    ASSERT_OK(workload_verify(running.base, pass_fixture_note, NULL, err));
     ASSERT_OK(decode_restore(instance, err));
     ASSERT_OK(running.workload.kind->iterate(running.base, err));
     check(running.base);
@@ -324,22 +273,8 @@ TEST(refused)
 
     if (!device)
         skip();
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct workload workload;
-        struct workload_case work = {.workload = &workload,
-                                     .precision = PRECISION_FP32,
-                                     .batch = 3,
-                                     .implementation = IMPLEMENTATION_PORTABLE};
-        struct workload_instance *instance = NULL;
-        struct error refusal = ERROR_INIT;
-
-        ASSERT_OK(workload_parse("test.yaml", rows[i].yaml, strlen(rows[i].yaml), &workload, err));
-        assert_int_equal(workload_instance_create(&work, device, &instance, &refusal),
-                         rows[i].status);
-        if (!strstr(refusal.message, rows[i].words))
-            fail_msg("no \"%s\" in: %s", rows[i].words, refusal.message);
-        workload_finish(&workload);
-    }
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        pass_fixture_refuse(device, rows[i].yaml, rows[i].status, rows[i].words);
 }
 
 int main(void)

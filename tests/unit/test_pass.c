@@ -2,7 +2,7 @@
  * Declared stacks on a device: an honest one agrees with the graph in fp64, whatever the number of
  * lanes, and one that leaves a launch out does not.
  */
-#include "model_fixture.h"
+#include "pass_fixture.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -42,21 +42,15 @@
 static const char *const stacks[] = {LLAMA, QWEN, GPT2, ODD};
 static struct device *device;
 
-static void note_check(void *context, const struct workload_check *check)
-{
-    (void)context;
-    assert_true(check->compared > 0);
-}
-
-static void check(struct model_running *running)
+static void check(struct workload_instance *base)
 {
     struct workload_recheck first = {0}, again = {0};
 
-    ASSERT_OK(workload_verify(running->base, note_check, NULL, err));
-    ASSERT_OK(workload_recheck(running->base, NULL, &first, err));
+    ASSERT_OK(workload_verify(base, pass_fixture_note, NULL, err));
+    ASSERT_OK(workload_recheck(base, NULL, &first, err));
     for (uint64_t secret = 1; secret <= 3; secret++)
-        ASSERT_OK(workload_spot_check(running->base, secret, note_check, NULL, err));
-    ASSERT_OK(workload_recheck(running->base, first.text, &again, err));
+        ASSERT_OK(workload_spot_check(base, secret, pass_fixture_note, NULL, err));
+    ASSERT_OK(workload_recheck(base, first.text, &again, err));
     assert_true(again.same);
     free(first.text);
     free(again.text);
@@ -73,7 +67,7 @@ TEST(honest)
             struct model_running running;
 
             model_running_start(&running, device, stacks[i], precisions[p]);
-            check(&running);
+            check(running.base);
             model_running_stop(&running);
         }
     }
@@ -82,69 +76,25 @@ TEST(honest)
 /* The texts for several lanes differ; a device that chose one must still run them. */
 TEST(lanes)
 {
-    uint32_t lanes[8];
-    size_t count;
-
     if (!device)
         skip();
-    count = device_lane_candidates(device, lanes, 8);
-    for (size_t i = 0; i < sizeof(stacks) / sizeof(stacks[0]); i++) {
-        for (size_t k = 0; k < count; k++) {
-            struct model_running running, other;
-            struct workload_case work;
-            json_t *choices;
-
-            model_running_start(&running, device, stacks[i], PRECISION_FP32);
-            choices = running.workload.kind->choices(running.base);
-            json_object_set_new(json_object_get(choices, "rows"), "lanes",
-                                json_integer((json_int_t)lanes[k]));
-            work = running.base->work;
-            work.choices = choices;
-            ASSERT_OK(workload_instance_create(&work, device, &other.base, err));
-            check(&other);
-            workload_instance_destroy(other.base);
-            model_running_stop(&running);
-            json_decref(choices);
-        }
-    }
+    for (size_t i = 0; i < sizeof(stacks) / sizeof(stacks[0]); i++)
+        pass_fixture_each_lanes(device, stacks[i], PRECISION_FP32, check);
 }
 
 /* ---- devices that do less ---- */
 
-static struct {
-    const struct device_ops *kept;
-    struct device_ops ops;
-    uint64_t launches, drop; /* the launch that is left out */
-    char dropped[64];
-    float epsilon; /* of RMS norms; 0: theirs */
-} lies;
-
-static enum status lying_launch(struct device *target, const struct kernel_launch *launch,
-                                struct error *err)
+static enum status other_epsilon(struct device *target, const struct kernel_launch *launch,
+                                 struct error *err)
 {
-    if (lies.epsilon > 0.0f && !strcmp(launch->kernel, "stack_rms")) {
-        struct kernel_launch other = *launch;
-        struct kernel_arg args[32];
+    struct kernel_launch other = *launch;
+    struct kernel_arg args[32];
 
-        memcpy(args, launch->args, launch->arg_count * sizeof(*args));
-        args[launch->arg_count - 1].f32 = lies.epsilon;
-        other.args = args;
-        return lies.kept->kernel_launch(target, &other, err);
-    }
-    if (lies.launches++ != lies.drop)
-        return lies.kept->kernel_launch(target, launch, err);
-    snprintf(lies.dropped, sizeof(lies.dropped), "%s", launch->kernel);
-    return STATUS_OK;
-}
-
-static void begin_lies(uint64_t drop)
-{
-    memset(&lies, 0, sizeof(lies));
-    lies.kept = device->ops;
-    lies.ops = *device->ops;
-    lies.ops.kernel_launch = lying_launch;
-    lies.drop = drop;
-    device->ops = &lies.ops;
+    memcpy(args, launch->args, launch->arg_count * sizeof(*args));
+    other.args = args;
+    if (!strcmp(launch->kernel, "stack_rms"))
+        args[launch->arg_count - 1].f32 = 6e-4f;
+    return pass_lies_launch(target, &other, err);
 }
 
 TEST(one_launch)
@@ -153,26 +103,10 @@ TEST(one_launch)
         skip();
     for (size_t i = 0; i < sizeof(stacks) / sizeof(stacks[0]); i++) {
         struct model_running running;
-        uint64_t count;
 
         model_running_start(&running, device, stacks[i], PRECISION_BF16);
-        check(&running);
-        begin_lies(UINT64_MAX);
-        ASSERT_OK(running.workload.kind->iterate(running.base, err));
-        device->ops = lies.kept;
-        count = lies.launches;
-        assert_true(count >= 10);
-        for (uint64_t k = 0; k < count; k++) {
-            struct error failure = ERROR_INIT;
-            enum status status;
-
-            begin_lies(k);
-            status = workload_spot_check(running.base, k, note_check, NULL, &failure);
-            device->ops = lies.kept;
-            if (status != STATUS_CHECK_FAILED)
-                fail_msg("stack %zu: launch %llu, %s, was not missed: %s", i, (unsigned long long)k,
-                         lies.dropped, status_name(status));
-        }
+        check(running.base);
+        pass_lies_drop_each(device, running.base, i, 10, NULL, NULL);
         model_running_stop(&running);
     }
 }
@@ -186,12 +120,12 @@ TEST(wrong_epsilon)
     if (!device)
         skip();
     model_running_start(&running, device, LLAMA, PRECISION_BF16);
-    check(&running);
-    begin_lies(UINT64_MAX);
-    lies.epsilon = 6e-4f;
-    assert_int_equal(workload_spot_check(running.base, 5, note_check, NULL, &failure),
+    check(running.base);
+    pass_lies_begin(device, UINT64_MAX, NULL);
+    pass_lies.ops.kernel_launch = other_epsilon;
+    assert_int_equal(workload_spot_check(running.base, 5, pass_fixture_note, NULL, &failure),
                      STATUS_CHECK_FAILED);
-    device->ops = lies.kept;
+    pass_lies_end(device);
     if (!strstr(failure.message, "nodes"))
         fail_msg("not by its nodes: %s", failure.message);
     model_running_stop(&running);
@@ -217,22 +151,8 @@ TEST(refused)
 
     if (!device)
         skip();
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct workload workload;
-        struct workload_case work = {.workload = &workload,
-                                     .precision = PRECISION_FP32,
-                                     .batch = 3,
-                                     .implementation = IMPLEMENTATION_PORTABLE};
-        struct workload_instance *instance = NULL;
-        struct error refusal = ERROR_INIT;
-
-        ASSERT_OK(workload_parse("test.yaml", rows[i].yaml, strlen(rows[i].yaml), &workload, err));
-        assert_int_equal(workload_instance_create(&work, device, &instance, &refusal),
-                         rows[i].status);
-        if (!strstr(refusal.message, rows[i].words))
-            fail_msg("no \"%s\" in: %s", rows[i].words, refusal.message);
-        workload_finish(&workload);
-    }
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        pass_fixture_refuse(device, rows[i].yaml, rows[i].status, rows[i].words);
 }
 
 int main(void)

@@ -3,7 +3,7 @@
  * AdamW's formula, whatever the number of lanes; one that leaves a launch out, or gives a kernel a
  * wrong number, does not.
  */
-#include "model_fixture.h"
+#include "pass_fixture.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -49,12 +49,6 @@ static const char *const stacks[] = {LLAMA, QWEN, GPT2("true"), GPT2("false")};
 static const enum precision precisions[] = {PRECISION_FP32, PRECISION_BF16};
 static struct device *device;
 
-static void note_check(void *context, const struct workload_check *check)
-{
-    (void)context;
-    assert_true(check->compared > 0);
-}
-
 /* The weights of the beginning: a step over NaN leaves NaN. */
 static void reset(struct workload_instance *base)
 {
@@ -67,12 +61,12 @@ static void reset(struct workload_instance *base)
 
 static void check(struct workload_instance *base)
 {
-    ASSERT_OK(workload_verify(base, note_check, NULL, err));
+    ASSERT_OK(workload_verify(base, pass_fixture_note, NULL, err));
     for (uint64_t secret = 1; secret <= 3; secret++) {
         ASSERT_OK(base->kind->iterate(base, err));
-        ASSERT_OK(workload_spot_check(base, secret, note_check, NULL, err));
+        ASSERT_OK(workload_spot_check(base, secret, pass_fixture_note, NULL, err));
     }
-    ASSERT_OK(workload_verify(base, note_check, NULL, err));
+    ASSERT_OK(workload_verify(base, pass_fixture_note, NULL, err));
 }
 
 TEST(honest)
@@ -109,32 +103,10 @@ TEST(prefix)
 /* The texts for several lanes differ; a device that chose one must still run them. */
 TEST(lanes)
 {
-    uint32_t lanes[8];
-    size_t count;
-
     if (!device)
         skip();
-    count = device_lane_candidates(device, lanes, 8);
-    for (size_t i = 0; i < STACKS; i++) {
-        for (size_t k = 0; k < count; k++) {
-            struct model_running running;
-            struct workload_instance *other = NULL;
-            struct workload_case work;
-            json_t *choices;
-
-            model_running_start(&running, device, stacks[i], PRECISION_FP32);
-            choices = running.workload.kind->choices(running.base);
-            json_object_set_new(json_object_get(choices, "rows"), "lanes",
-                                json_integer((json_int_t)lanes[k]));
-            work = running.base->work;
-            work.choices = choices;
-            ASSERT_OK(workload_instance_create(&work, device, &other, err));
-            check(other);
-            workload_instance_destroy(other);
-            model_running_stop(&running);
-            json_decref(choices);
-        }
-    }
+    for (size_t i = 0; i < STACKS; i++)
+        pass_fixture_each_lanes(device, stacks[i], PRECISION_FP32, check);
 }
 
 /* ---- devices that do less, or something else ---- */
@@ -148,11 +120,7 @@ struct lie {
 #define SWAP SIZE_MAX
 
 static struct {
-    const struct device_ops *kept;
-    struct device_ops ops;
-    uint64_t launches, drop; /* the launch that is left out */
-    char dropped[64];
-    const struct lie *lie; /* NULL: none */
+    const struct lie *lie;
     uint64_t told;
 } lies;
 
@@ -176,53 +144,14 @@ static enum status lie_launch(struct device *target, const struct kernel_launch 
         arg->u64 = (uint64_t)((double)arg->u64 * lies.lie->factor);
     }
     lies.told++;
-    return lies.kept->kernel_launch(target, &other, err);
+    return pass_lies_launch(target, &other, err);
 }
 
 static enum status lying_launch(struct device *target, const struct kernel_launch *launch,
                                 struct error *err)
 {
-    if (lies.lie && !strcmp(launch->kernel, lies.lie->kernel))
-        return lie_launch(target, launch, err);
-    if (lies.launches++ != lies.drop)
-        return lies.kept->kernel_launch(target, launch, err);
-    snprintf(lies.dropped, sizeof(lies.dropped), "%s", launch->kernel);
-    return STATUS_OK;
-}
-
-static void begin_lies(uint64_t drop, const struct lie *lie)
-{
-    memset(&lies, 0, sizeof(lies));
-    lies.kept = device->ops;
-    lies.ops = *device->ops;
-    lies.ops.kernel_launch = lying_launch;
-    lies.drop = drop;
-    lies.lie = lie;
-    device->ops = &lies.ops;
-}
-
-static void check_drops(struct workload_instance *base, size_t stack)
-{
-    uint64_t count;
-
-    begin_lies(UINT64_MAX, NULL);
-    ASSERT_OK(base->kind->iterate(base, err));
-    device->ops = lies.kept;
-    count = lies.launches;
-    assert_true(count >= 40);
-    for (uint64_t k = 0; k < count; k++) {
-        struct error failure = ERROR_INIT;
-        enum status status;
-
-        reset(base);
-        ASSERT_OK(workload_spot_check(base, k, note_check, NULL, err));
-        begin_lies(k, NULL);
-        status = workload_spot_check(base, k, note_check, NULL, &failure);
-        device->ops = lies.kept;
-        if (status != STATUS_CHECK_FAILED)
-            fail_msg("stack %zu: launch %llu, %s, was not missed: %s", stack, (unsigned long long)k,
-                     lies.dropped, status_name(status));
-    }
+    return strcmp(launch->kernel, lies.lie->kernel) ? pass_lies_launch(target, launch, err)
+                                                    : lie_launch(target, launch, err);
 }
 
 /* Of the forward pass, the backward pass and the update. */
@@ -234,8 +163,8 @@ TEST(one_launch)
         struct model_running running;
 
         model_running_start(&running, device, stacks[i], PRECISION_BF16);
-        ASSERT_OK(workload_verify(running.base, note_check, NULL, err));
-        check_drops(running.base, i);
+        ASSERT_OK(workload_verify(running.base, pass_fixture_note, NULL, err));
+        pass_lies_drop_each(device, running.base, i, 40, NULL, reset);
         model_running_stop(&running);
     }
 }
@@ -250,11 +179,14 @@ static uint64_t check_lie(struct workload_instance *base, const struct lie *lie)
         struct error failure = ERROR_INIT;
 
         reset(base);
-        begin_lies(UINT64_MAX, lie);
-        status = workload_spot_check(base, secret, note_check, NULL, &failure);
+        lies.lie = lie;
+        lies.told = 0;
+        pass_lies_begin(device, UINT64_MAX, NULL);
+        pass_lies.ops.kernel_launch = lying_launch;
+        status = workload_spot_check(base, secret, pass_fixture_note, NULL, &failure);
         if (status == STATUS_OK)
-            status = workload_verify(base, note_check, NULL, &failure);
-        device->ops = lies.kept;
+            status = workload_verify(base, pass_fixture_note, NULL, &failure);
+        pass_lies_end(device);
         told += lies.told;
     }
     if (told > 0 && status != STATUS_CHECK_FAILED)
@@ -294,7 +226,7 @@ TEST(wrong_numbers)
             struct model_running running;
 
             model_running_start(&running, device, stacks[i], precisions[p]);
-            ASSERT_OK(workload_verify(running.base, note_check, NULL, err));
+            ASSERT_OK(workload_verify(running.base, pass_fixture_note, NULL, err));
             for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++)
                 told[k] += check_lie(running.base, &all[k]);
             reset(running.base);
