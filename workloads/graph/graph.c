@@ -154,6 +154,37 @@ enum status graph_check_rank(const struct graph *graph, const struct graph_node 
                      (unsigned)value->shape.rank, (unsigned)rank);
 }
 
+enum status graph_check_heads(const struct graph *graph, const struct graph_node *node,
+                              size_t index, struct error *err)
+{
+    const struct graph_value *x = graph_input(graph, node, index);
+    const uint64_t heads = node->attributes.heads, kv_heads = node->attributes.kv_heads;
+
+    if (kv_heads == 0 || heads % kv_heads != 0)
+        return error_set(err, STATUS_INVALID,
+                         "%llu heads of queries cannot share %llu of keys and values",
+                         (unsigned long long)heads, (unsigned long long)kv_heads);
+    if (graph_size(x, 1) % (heads + 2 * kv_heads) != 0)
+        return error_set(err, STATUS_INVALID,
+                         "a row of %s has %llu elements, no multiple of %llu heads", x->name,
+                         (unsigned long long)graph_size(x, 1),
+                         (unsigned long long)(heads + 2 * kv_heads));
+    return STATUS_OK;
+}
+
+uint64_t graph_head_size(const struct graph *graph, const struct graph_node *node, size_t index)
+{
+    return graph_size(graph_input(graph, node, index), -1) /
+           (node->attributes.heads + 2 * node->attributes.kv_heads);
+}
+
+uint32_t graph_gradient_before(const struct graph *graph, uint32_t gradient)
+{
+    const struct graph_node *writer = &graph->nodes[graph->values[gradient].writer];
+
+    return writer->out[0] == gradient ? writer->onto : GRAPH_NONE;
+}
+
 enum status graph_shape_of_alike(const struct graph *graph, const struct graph_node *node,
                                  struct graph_shape *ret, struct error *err)
 {

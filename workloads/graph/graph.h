@@ -146,6 +146,14 @@ uint64_t graph_flops_of(uint64_t a, uint64_t b, uint64_t c);
 enum status graph_check_rank(const struct graph *graph, const struct graph_node *node, size_t index,
                              uint32_t rank, struct error *err);
 
+/*
+ * Rows of q, k and v side by side, which input `index` is: INVALID unless the node's heads of
+ * queries share those of keys and values, and all divide a row; then the elements of a head.
+ */
+enum status graph_check_heads(const struct graph *graph, const struct graph_node *node,
+                              size_t index, struct error *err);
+uint64_t graph_head_size(const struct graph *graph, const struct graph_node *node, size_t index);
+
 /* For `shape`: that of two inputs, which have as many elements. */
 enum status graph_shape_of_alike(const struct graph *graph, const struct graph_node *node,
                                  struct graph_shape *ret, struct error *err);
@@ -153,6 +161,8 @@ enum status graph_shape_of_alike(const struct graph *graph, const struct graph_n
 enum status graph_shape_of_operands(const struct graph *graph, const struct graph_node *node,
                                     struct graph_shape *ret, struct error *err);
 
+/* The gradient that this one is added to; GRAPH_NONE: it is the first of its value. */
+uint32_t graph_gradient_before(const struct graph *graph, uint32_t gradient);
 /* The gradient of output `index`; GRAPH_NONE: none, as of a loss. */
 uint32_t graph_gradient_of(const struct graph *graph, const struct graph_node *node, size_t index);
 /*

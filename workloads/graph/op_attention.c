@@ -12,25 +12,15 @@ static enum status shape(const struct graph *graph, const struct graph_node *nod
                          struct graph_shape *ret, struct error *err)
 {
     const struct graph_value *qkv = graph_input(graph, node, 0);
-    const uint64_t heads = node->attributes.heads, kv_heads = node->attributes.kv_heads;
-    const uint64_t length = node->attributes.length;
+    const uint64_t heads = node->attributes.heads, length = node->attributes.length;
 
     TRY(graph_check_rank(graph, node, 0, 2, err));
-    if (kv_heads == 0 || heads % kv_heads != 0)
-        return error_set(err, STATUS_INVALID,
-                         "%llu heads of queries cannot share %llu of keys and values",
-                         (unsigned long long)heads, (unsigned long long)kv_heads);
-    if (graph_size(qkv, 1) % (heads + 2 * kv_heads) != 0)
-        return error_set(err, STATUS_INVALID,
-                         "a row of %s has %llu elements, no multiple of %llu heads", qkv->name,
-                         (unsigned long long)graph_size(qkv, 1),
-                         (unsigned long long)(heads + 2 * kv_heads));
+    TRY(graph_check_heads(graph, node, 0, err));
     if (length == 0 || graph_size(qkv, 0) % length != 0)
         return error_set(err, STATUS_INVALID, "%s has %llu rows, no multiple of %llu positions",
                          qkv->name, (unsigned long long)graph_size(qkv, 0),
                          (unsigned long long)length);
-    ret[0] = (struct graph_shape){
-        {graph_size(qkv, 0), graph_size(qkv, 1) / (heads + 2 * kv_heads) * heads}, 2};
+    ret[0] = (struct graph_shape){{graph_size(qkv, 0), graph_head_size(graph, node, 0) * heads}, 2};
     ret[1] = (struct graph_shape){{graph_size(qkv, 0) / length * heads, length, length}, 3};
     return STATUS_OK;
 }
@@ -69,7 +59,7 @@ static struct heads heads_of(const struct graph_step *step, size_t input)
     const struct graph_value *qkv = graph_input(step->graph, step->node, input);
     const struct graph_attributes *attributes = &step->node->attributes;
     const uint64_t heads = attributes->heads, kv_heads = attributes->kv_heads;
-    const uint64_t size = graph_size(qkv, 1) / (heads + 2 * kv_heads);
+    const uint64_t size = graph_head_size(step->graph, step->node, input);
 
     return (struct heads){.sequences = graph_size(qkv, 0) / attributes->length,
                           .heads = heads,

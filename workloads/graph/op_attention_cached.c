@@ -14,29 +14,8 @@
 
 static struct graph_cache cache_of(const struct graph *graph, const struct graph_node *node)
 {
-    const struct graph_attributes *attributes = &node->attributes;
-    const uint64_t all = attributes->heads + 2 * attributes->kv_heads;
-
-    return (struct graph_cache){attributes->page, attributes->kv_heads,
-                                graph_size(graph_input(graph, node, 0), 1) / all};
-}
-
-static enum status check_heads(const struct graph *graph, const struct graph_node *node,
-                               struct error *err)
-{
-    const struct graph_value *x = graph_input(graph, node, 0);
-    const uint64_t heads = node->attributes.heads, kv_heads = node->attributes.kv_heads;
-
-    if (kv_heads == 0 || heads % kv_heads != 0)
-        return error_set(err, STATUS_INVALID,
-                         "%llu heads of queries cannot share %llu of keys and values",
-                         (unsigned long long)heads, (unsigned long long)kv_heads);
-    if (graph_size(x, 1) % (heads + 2 * kv_heads) != 0)
-        return error_set(err, STATUS_INVALID,
-                         "a row of %s has %llu elements, no multiple of %llu heads", x->name,
-                         (unsigned long long)graph_size(x, 1),
-                         (unsigned long long)(heads + 2 * kv_heads));
-    return STATUS_OK;
+    return (struct graph_cache){node->attributes.page, node->attributes.kv_heads,
+                                graph_head_size(graph, node, 0)};
 }
 
 static enum status shape(const struct graph *graph, const struct graph_node *node,
@@ -48,7 +27,7 @@ static enum status shape(const struct graph *graph, const struct graph_node *nod
 
     for (size_t i = 0; i < 3; i++)
         TRY(graph_check_rank(graph, node, i, 2, err));
-    TRY(check_heads(graph, node, err));
+    TRY(graph_check_heads(graph, node, 0, err));
     at = cache_of(graph, node);
     if (graph_size(cache, 1) != graph_cache_block(&at))
         return error_set(err, STATUS_INVALID,

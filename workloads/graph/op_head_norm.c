@@ -54,8 +54,8 @@ static struct layout layout_of(const struct graph_step *step, size_t input)
     const struct graph_value *x = graph_input(step->graph, step->node, input);
     const uint64_t heads = step->node->attributes.heads, kv = step->node->attributes.kv_heads;
 
-    return (struct layout){graph_size(x, 0), graph_size(x, 1), graph_size(x, 1) / (heads + 2 * kv),
-                           heads, kv};
+    return (struct layout){graph_size(x, 0), graph_size(x, 1),
+                           graph_head_size(step->graph, step->node, input), heads, kv};
 }
 
 static enum status reference(const struct graph_step *step, struct error *err)

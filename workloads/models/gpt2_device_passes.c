@@ -117,12 +117,9 @@ static void place_parameter(struct gpt2_device *model, uint32_t value)
 
     model->session.places[value] = of;
     of.buffer = model->buffers[GPT2_GRADIENTS];
-    for (uint32_t i = graph->values[value].gradient; i != GRAPH_NONE;) {
-        const struct graph_node *writer = &graph->nodes[graph->values[i].writer];
-
+    for (uint32_t i = graph->values[value].gradient; i != GRAPH_NONE;
+         i = graph_gradient_before(graph, i))
         model->session.places[i] = of;
-        i = writer->out[0] == i ? writer->onto : GRAPH_NONE;
-    }
 }
 
 enum status gpt2_take_graph(struct gpt2_device *model, struct error *err)

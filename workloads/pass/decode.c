@@ -267,8 +267,7 @@ static enum status find_layers(struct decode *decode, const struct graph *graph,
         row = graph_size(graph_input(graph, node, 0), 1);
         *layer = (struct layer){
             .cache = node->in[1],
-            .at = {attributes->page, attributes->kv_heads,
-                   row / (attributes->heads + 2 * attributes->kv_heads)},
+            .at = {attributes->page, attributes->kv_heads, graph_head_size(graph, node, 0)},
             .kept = malloc(row * sizeof(double)),
             .heads = attributes->heads,
         };
@@ -317,8 +316,7 @@ enum status decode_compile(struct pass_instance *instance, struct error *err)
             continue;
         mine = (struct op_cache_shape){.heads = of->heads,
                                        .kv_heads = of->kv_heads,
-                                       .size = graph_size(graph_input(graph, node, 0), 1) /
-                                               (of->heads + 2 * of->kv_heads),
+                                       .size = graph_head_size(graph, node, 0),
                                        .page = of->page};
         if (!shape.heads)
             TRY(ops_cache(instance->ops, &mine, err));

@@ -338,12 +338,11 @@ static enum status compile(struct pass_instance *instance, struct error *err)
         TRY(ops_stack_backward(instance->ops, err));
     for (size_t i = 0; i < graph->node_count; i++) {
         const struct graph_node *node = &graph->nodes[i];
-        const uint64_t all = node->attributes.heads + 2 * node->attributes.kv_heads;
         uint64_t mine;
 
         if (node->op != &graph_op_attention)
             continue;
-        mine = graph_size(graph_input(graph, node, 0), 1) / all;
+        mine = graph_head_size(graph, node, 0);
         if (size && mine != size)
             return error_set(
                 err, STATUS_UNSUPPORTED,

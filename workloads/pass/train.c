@@ -71,14 +71,6 @@ enum status pass_train_check(const struct declaration *declaration,
 
 /* ---- arrays ---- */
 
-/* The gradient before this one, which it is added to, in the same place. */
-static uint32_t gradient_before(const struct graph *graph, uint32_t gradient)
-{
-    const struct graph_node *writer = &graph->nodes[graph->values[gradient].writer];
-
-    return writer->out[0] == gradient ? writer->onto : GRAPH_NONE;
-}
-
 static uint64_t room_of(const struct graph_value *parameter)
 {
     return (parameter->count + ALIGN - 1) / ALIGN * ALIGN;
@@ -109,7 +101,7 @@ static void lend(struct graph *graph)
             graph_lend(graph, i);
         if (graph->values[i].role == GRAPH_PARAMETER)
             for (uint32_t k = graph->values[i].gradient; k != GRAPH_NONE;
-                 k = gradient_before(graph, k))
+                 k = graph_gradient_before(graph, k))
                 graph_lend(graph, k);
     }
 }
@@ -152,7 +144,7 @@ static void place(struct pass_instance *instance, uint32_t parameter, uint64_t o
     instance->session.places[parameter] = of;
     of.buffer = training->gradients;
     for (uint32_t i = graph->values[parameter].gradient; i != GRAPH_NONE;
-         i = gradient_before(graph, i))
+         i = graph_gradient_before(graph, i))
         instance->session.places[i] = of;
 }
 

@@ -145,9 +145,6 @@ struct op_matrix session_matrix(const struct session *session, uint32_t value, b
 /* A layer norm of these values; `bias` may be the gradient's, for its place. */
 struct op_norm session_norm(const struct session *session, const struct graph_node *node,
                             const uint32_t *x_gain_bias_mean_rstd);
-/* Of a head in rows of q, k and v, which input `index` of the node is. */
-uint64_t session_head_size(const struct session *session, const struct graph_node *node,
-                           size_t index);
 /* Whether what `node` writes goes into the next node alone, which is of this operator. */
 bool session_is_followed(const struct session *session, const struct graph_node *node,
                          const struct graph_op *op);

@@ -32,13 +32,6 @@ static enum status rms_norm(struct session *session, const struct graph_node *no
     return op_rms(session->ops, &op, err);
 }
 
-uint64_t session_head_size(const struct session *session, const struct graph_node *node,
-                           size_t index)
-{
-    return graph_size(graph_input(session->graph, node, index), -1) /
-           (node->attributes.heads + 2 * node->attributes.kv_heads);
-}
-
 static enum status head_norm(struct session *session, const struct graph_node *node,
                              struct error *err)
 {
@@ -47,7 +40,7 @@ static enum status head_norm(struct session *session, const struct graph_node *n
         .first = node->attributes.heads,
         .second = node->attributes.kv_heads,
         .others = node->attributes.kv_heads,
-        .size = session_head_size(session, node, 0),
+        .size = graph_head_size(session->graph, node, 0),
         .x = session_at(session, node->in[0]),
         .gain = session_at(session, node->in[1]),
         .other_gain = session_at(session, node->in[2]),
@@ -63,7 +56,7 @@ static enum status prepare_rope(const struct session *session, const struct grap
 {
     return op_rope_turns(session->ops, node->attributes.rope, node->attributes.inverse,
                          node->attributes.first, node->attributes.length,
-                         session_head_size(session, node, 0), ret, err);
+                         graph_head_size(session->graph, node, 0), ret, err);
 }
 
 static enum status rope(struct session *session, const struct graph_node *node, struct error *err)
@@ -73,7 +66,7 @@ static enum status rope(struct session *session, const struct graph_node *node, 
         .length = node->attributes.length,
         .turned = node->attributes.heads + node->attributes.kv_heads,
         .heads = node->attributes.heads + 2 * node->attributes.kv_heads,
-        .size = session_head_size(session, node, 0),
+        .size = graph_head_size(session->graph, node, 0),
         .x = session_at(session, node->in[0]),
         .y = session_at(session, node->out[0]),
         .turns = session->steps[node - session->graph->nodes].prepared,
@@ -90,7 +83,7 @@ static enum status attention(struct session *session, const struct graph_node *n
         .length = session->tokens->length,
         .heads = node->attributes.heads,
         .kv_heads = node->attributes.kv_heads,
-        .size = session_head_size(session, node, 0),
+        .size = graph_head_size(session->graph, node, 0),
         .qkv = session_at(session, node->in[0]),
         .values = session_at(session, node->out[0]),
     };
