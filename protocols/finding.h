@@ -295,8 +295,8 @@ enum finding_severity {
       "({share:%}): several tokens in an event, or tokens without text",                           \
       "")                                                                                          \
     X(USAGE_ABOVE_ASKED, "usage_above_asked", WARNING, NUMBERS("requests", "share"),               \
-      "{requests:n} answers have more tokens by their usage than were asked for ({share:%}): none " \
-      "above that were counted but those that came as events",                                     \
+      "{requests:n} answers have more tokens by their usage than were asked for ({share:%}): "  \
+      "only the requested number, or that of the events with output, was counted",                                     \
       "ask those who make the server why it does not keep to max_tokens")                          \
     X(TOKENS_ABOVE_BYTES, "tokens_above_bytes", WARNING, NUMBERS("requests", "share"),             \
       "{requests:n} answers have more tokens by their usage than bytes of text ({share:%}): a "    \

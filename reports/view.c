@@ -306,17 +306,6 @@ static enum status attach_campaign(struct store *store, struct view *view, struc
     return status;
 }
 
-static void note_same_plan(struct view_cell *cell, const json_t *same_plans, int64_t campaign)
-{
-    char key[24];
-    const json_t *same;
-
-    snprintf(key, sizeof(key), "%lld", (long long)campaign);
-    same = json_object_get(same_plans, key);
-    cell->same_plan_here = member_integer(same, "here");
-    cell->same_plan_told = member_integer(same, "told");
-}
-
 enum status view_load(struct store *store, const int64_t *cells, size_t count,
                       enum view_depth depth, struct view *ret, struct error *err)
 {
@@ -330,12 +319,15 @@ enum status view_load(struct store *store, const int64_t *cells, size_t count,
     TRY(ledger_same_plans(store, &same_plans, err));
     for (size_t i = 0; i < count; ++i) {
         struct view_cell *cell = &view.cells[i];
+        const json_t *same;
 
         TRY(view_cell_load(store, cells[i], depth, cell, err));
         ++view.cell_count;
         TRY(attach_campaign(store, &view, cell, err));
         cell->run = view.campaigns[cell->campaign].run;
-        note_same_plan(cell, same_plans, view.campaigns[cell->campaign].id);
+        same = ledger_same_plan(same_plans, view.campaigns[cell->campaign].id);
+        cell->same_plan_here = member_integer(same, "here");
+        cell->same_plan_told = member_integer(same, "told");
         cell->database = store_path_word(store);
     }
     *ret = view;

@@ -34,11 +34,9 @@ static bool show_progress(void *context, uint64_t done, uint64_t total)
 static json_int_t hidden_of(const struct bundle_options *options, const json_t *same_plans)
 {
     for (size_t i = 0; i < options->campaign_count; i++) {
-        char key[24];
-        json_int_t here;
+        const json_int_t here =
+            member_integer(ledger_same_plan(same_plans, options->campaigns[i]), "here");
 
-        snprintf(key, sizeof(key), "%lld", (long long)options->campaigns[i]);
-        here = member_integer(json_object_get(same_plans, key), "here");
         if (here > (json_int_t)options->campaign_count)
             return here;
     }

@@ -237,7 +237,7 @@ void exchange_begin(struct exchange *exchange, struct request *request, uint32_t
 }
 
 /*
- * Output tokens that came: those of the usage, but none above what was asked for, since anything
+ * The number of output tokens: that of the usage, up to the requested one, since a server can claim
  * can be said there; and an event with output is at least one.
  */
 static uint32_t tokens_of(const struct exchange *exchange)

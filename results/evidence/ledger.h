@@ -81,6 +81,8 @@ enum status ledger_count_same(struct store *store, int64_t campaign, int64_t siz
  * it came in none). New.
  */
 enum status ledger_same_plans(struct store *store, json_t **ret, struct error *err);
+/* What it says of one; NULL: nothing. Borrowed. */
+const json_t *ledger_same_plan(const json_t *same_plans, int64_t campaign);
 
 /* ---- ledger.c ---- */
 

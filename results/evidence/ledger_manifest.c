@@ -144,3 +144,11 @@ enum status ledger_same_plans(struct store *store, json_t **ret, struct error *e
     *ret = json_incref(all);
     return STATUS_OK;
 }
+
+const json_t *ledger_same_plan(const json_t *same_plans, int64_t campaign)
+{
+    char key[24];
+
+    snprintf(key, sizeof(key), "%lld", (long long)campaign);
+    return json_object_get(same_plans, key);
+}

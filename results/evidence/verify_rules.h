@@ -232,7 +232,7 @@
       "FROM trial t JOIN trial_end x ON x.trial = t.id WHERE t.campaign = g.id AND t.sequence = "  \
       "p.sequence)), (SELECT count(*) FROM planned_trial p WHERE p.campaign = g.id) FROM "         \
       "campaign g WHERE coalesce(" CAMPAIGN_STATE("g.id") ", '') <> 'finished'")                       \
-    /* what records say in words that are agreed upon, and what follows from what they refer to */ \
+    /* members with defined words, and those that follow from what a record refers to */           \
     X(WORD_UNKNOWN, "word_unknown", COMPLETE, UNVERIFIED, "record",                                \
       "its %s is \"%s\", a word that this version does not know",                                  \
       "SELECT r.id, w.column2, r.body ->> w.column2 FROM record r JOIN (VALUES ('event', "         \
@@ -242,7 +242,7 @@
       "'worst', ' critical warning info none ')) w ON w.column1 = r.type WHERE instr(w.column3, "  \
       "' ' || (r.body ->> w.column2) || ' ') = 0")                                                 \
     X(DECLARATION_TOLD, "declaration_told", COMPLETE, WRONG, "declaration",                        \
-      "it is told as %s version %s, and what it declares is %s version %s",                        \
+      "its record says %s version %s, and its content %s version %s",                              \
       "SELECT d.id, d.name, d.version, c.body ->> d.kind, c.body ->> 'version' FROM declaration d "\
       "JOIN content c ON c.digest = d.digest AND json_valid(c.body) WHERE json_type(c.body, '$.' " \
       "|| d.kind) = 'text' AND (c.body ->> d.kind <> d.name OR c.body ->> 'version' <> "           \

@@ -556,7 +556,7 @@ WORDS = {"event": ("event", "planned started resumed interrupted finished failed
 
 
 def told(verifier):
-    """What records say in agreed words, and what follows from what they refer to."""
+    """Members with defined words, and those that follow from what a record refers to."""
     for record in verifier.records:
         name, words = WORDS.get(record.type, (None, ""))
         if name and json.loads(record.body).get(name) not in words.split():
@@ -566,7 +566,7 @@ def told(verifier):
         body = content.read(row["digest"])
         if body and isinstance(body.get(row["kind"]), str) and \
                 (body[row["kind"]], body.get("version", row["version"])) != (row["name"], row["version"]):
-            verifier.wrong("complete", "declaration", row["id"], "is told as another than it declares")
+            verifier.wrong("complete", "declaration", row["id"], "has another name or version than its content")
     for row in rows(verifier, "device"):
         if row["backend"] == "null" and not row["simulated"]:
             verifier.wrong("complete", "device", row["id"], "is of the null backend, and not simulated")
@@ -575,7 +575,7 @@ def told(verifier):
         found = [order.index(entry["severity"]) for entry in (content.read(row["body"]) or {}).get("findings", ())
                  if entry.get("severity") in order]
         if row["worst"] in order and min(found, default=3) < order.index(row["worst"]):
-            verifier.wrong("complete", "doctor", row["id"], "is told as better than its worst finding")
+            verifier.wrong("complete", "doctor", row["id"], "is less severe than one of its findings")
     estimates = group(rows(verifier, "estimate"), "cell")
     for row in rows(verifier, "comparison"):
         if row["kind"] == "baseline" and estimates.get(row["a"]):
