@@ -53,33 +53,80 @@ static double distance(const struct acceptance_rule *rule, double x, double refe
     return (rule->at_most ? -1 : 1) * log(x / reference) * sqrt((double)trials) / sd;
 }
 
-struct acceptance_chances acceptance_chances(const struct acceptance_rule *rule, double sd,
-                                             uint64_t trials, double truth)
+/* Of the interval that an estimate has, whose order of trials is looked at. */
+#define CONFIDENCE 0.95
+
+struct acceptance_plan acceptance_plan_make(double sd, uint64_t trials, double margin)
 {
-    enum { STEPS = 4000 };
-    const double df = (double)trials - 1, a = student_quantile(1 - rule->alpha, df),
-                 b = student_quantile(1 - rule->beta, df);
-    const double declared = distance(rule, truth, rule->declared, sd, trials),
-                 limiting = distance(rule, truth, rule->limiting, sd, trials);
+    struct acceptance_plan plan = {.sd = sd, .trials = trials, .margin = margin};
+
+    plan.widening_count = succession_widenings(trials, CONFIDENCE, plan.widenings);
+    return plan;
+}
+
+/* `better`: that the worst bound is better than limiting, rejected or not. */
+struct parts {
+    double accepted, rejected, better;
+};
+
+/* Adds the chances where the interval is as `widening` has it, by so many midpoints. */
+static void add_parts(const struct acceptance_rule *rule, const struct acceptance_plan *plan,
+                      double truth, const struct succession_widening *widening, int steps,
+                      struct parts *sum)
+{
+    const double n = (double)plan->trials, df = n - 1,
+                 a = widening->factor * student_quantile(1 - rule->alpha, df),
+                 b = widening->factor * student_quantile(1 - rule->beta, df);
+    const double declared = distance(rule, truth, rule->declared, plan->sd, plan->trials),
+                 limiting = distance(rule, truth, rule->limiting, plan->sd, plan->trials);
     /* Of s, the standard deviation by the true one: 2 (df/2)^(df/2) / gamma(df/2) s^(df-1)
        exp(-df s^2 / 2). Midpoints, since the density of few trials is not smooth at 0. */
     const double log_norm = M_LN2 + 0.5 * df * log(0.5 * df) - special_log_gamma(0.5 * df);
-    const double lo = fmax(0, 1 - 9 / sqrt(2 * df)), hi = 1 + (df < 4 ? 13 : 9) / sqrt(df);
-    const double step = (hi - lo) / STEPS;
-    double sum = 0;
+    const double lo = fmax(0, 1 - 9 / sqrt(2 * df));
+    double hi = 1 + (df < 4 ? 13 : 9) / sqrt(df), step;
 
-    for (int i = 0; i < STEPS; i++) {
+    if (widening->certain)
+        hi = fmin(hi, log1p(plan->margin) * sqrt(n) / plan->sd / widening->factor /
+                          student_quantile(0.5 + 0.5 * CONFIDENCE, df));
+    step = fmax(hi - lo, 0) / steps;
+    for (int i = 0; i < steps; i++) {
         const double s = lo + (i + 0.5) * step;
-        const double density = exp(log_norm + (df - 1) * log(s) - 0.5 * df * s * s);
+        const double chance =
+            widening->chance * step * exp(log_norm + (df - 1) * log(s) - 0.5 * df * s * s);
 
         /* The mean's error z must lift it over both: z + declared >= -a s, z + limiting > b s. */
-        sum += density * normal_upper(fmax(-a * s - declared, b * s - limiting));
+        sum->accepted += chance * normal_upper(fmax(-a * s - declared, b * s - limiting));
+        sum->rejected += chance * normal_cdf(-a * s - declared);
+        sum->better += chance * normal_upper(b * s - limiting);
     }
-    return (struct acceptance_chances){.accepted = fmin(sum * step, 1),
-                                       .rejected = student_noncentral_cdf(-a, df, declared)};
 }
 
-static bool tells(const struct acceptance_rule *rule, double sd, uint64_t trials)
+static struct parts parts_of(const struct acceptance_rule *rule, const struct acceptance_plan *plan,
+                             double truth)
+{
+    enum { STEPS = 4000, STEPS_OF_WIDER = 400 };
+    struct succession_widening none = {.factor = 1, .chance = 1};
+    struct parts sum = {0};
+
+    for (size_t i = 0; i < plan->widening_count; i++) {
+        none.chance -= plan->widenings[i].chance;
+        add_parts(rule, plan, truth, &plan->widenings[i], STEPS_OF_WIDER, &sum);
+    }
+    add_parts(rule, plan, truth, &none, STEPS, &sum);
+    return sum;
+}
+
+struct acceptance_chances acceptance_chances(const struct acceptance_rule *rule,
+                                             const struct acceptance_plan *plan, double truth)
+{
+    const struct parts parts = parts_of(rule, plan, truth);
+
+    return (struct acceptance_chances){.accepted = fmin(parts.accepted, 1),
+                                       .rejected = fmin(parts.rejected, 1)};
+}
+
+/* Where the order of trials were not looked at: no more than are needed. */
+static bool tells_at_least(const struct acceptance_rule *rule, double sd, uint64_t trials)
 {
     const double df = (double)trials - 1,
                  apart = distance(rule, rule->declared, rule->limiting, sd, trials);
@@ -89,27 +136,42 @@ static bool tells(const struct acceptance_rule *rule, double sd, uint64_t trials
            student_noncentral_cdf(student_quantile(1 - rule->beta, df), df, apart) <= rule->alpha;
 }
 
-uint64_t acceptance_trials(const struct acceptance_rule *rule, double sd)
+static uint64_t least_trials(const struct acceptance_rule *rule, double sd)
 {
     uint64_t low = 2, high = 2;
 
     if (!(sd > 0))
         return 0;
-    while (high < ACCEPTANCE_MAX && !tells(rule, sd, high)) {
+    while (high < ACCEPTANCE_MAX && !tells_at_least(rule, sd, high)) {
         low = high + 1;
         high = 2 * high < ACCEPTANCE_MAX ? 2 * high : ACCEPTANCE_MAX;
     }
-    if (!tells(rule, sd, high))
+    if (!tells_at_least(rule, sd, high))
         return 0;
     while (low < high) {
         const uint64_t middle = low + (high - low) / 2;
 
-        if (tells(rule, sd, middle))
+        if (tells_at_least(rule, sd, middle))
             high = middle;
         else
             low = middle + 1;
     }
     return low;
+}
+
+uint64_t acceptance_trials(const struct acceptance_rule *rule, double sd, double margin)
+{
+    const uint64_t least = least_trials(rule, sd);
+
+    for (uint64_t trials = least; trials > 0 && trials <= ACCEPTANCE_MAX;
+         trials += 1 + trials / 50) {
+        const struct acceptance_plan plan = acceptance_plan_make(sd, trials, margin);
+
+        if (parts_of(rule, &plan, rule->limiting).rejected >= 1 - rule->beta &&
+            parts_of(rule, &plan, rule->declared).better >= 1 - rule->alpha)
+            return trials;
+    }
+    return 0;
 }
 
 /* Most failures that are still accepted, as a number; -1: not even none. */

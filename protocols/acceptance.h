@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "harness/core/type.h"
+#include "protocols/stats/succession.h"
 
 /* More trials or units are not planned. */
 #define ACCEPTANCE_MAX 100000
@@ -65,24 +66,39 @@ enum acceptance_verdict acceptance_judge(const struct acceptance_rule *rule,
  */
 double acceptance_holds_to(double value, double bound, double level);
 
+/* What is to be measured. */
+struct acceptance_plan {
+    double sd; /* above 0: the logarithm of the figure varies by that between trials */
+    uint64_t trials;
+    double margin; /* of the protocol (protocol.h), e.g. 0.01 */
+    /* What looking at the order of the trials does to the bounds, by chance. */
+    struct succession_widening widenings[SUCCESSION_WIDENINGS];
+    size_t widening_count;
+};
+
+/* `trials` >= 2. Takes up to 100 ms. */
+struct acceptance_plan acceptance_plan_make(double sd, uint64_t trials, double margin);
+
 struct acceptance_chances {
     double accepted, rejected; /* the rest is inconclusive */
 };
 
 /*
- * The operating characteristic: the chances of both verdicts where the figure is `truth`, its
- * logarithm varies between trials by `sd` (above 0), and there are `trials` >= 2. The chance of
- * acceptance, for which both tests are of one mean and deviation, is the normal probability
- * averaged over the chi distribution of the deviation; absolute error below 1e-6.
+ * The operating characteristic: the chances of both verdicts where the figure is `truth` and trials
+ * are independent. Both tests are of one mean and deviation: a normal probability, averaged over
+ * the chi distribution of the deviation and over what the order of the trials does to the interval
+ * (estimate.h): it is wider, and decides nothing where it certainly matters and the half-width
+ * exceeds the margin. Absolute error 0.003, by the simulation of that order.
  */
-struct acceptance_chances acceptance_chances(const struct acceptance_rule *rule, double sd,
-                                             uint64_t trials, double truth);
+struct acceptance_chances acceptance_chances(const struct acceptance_rule *rule,
+                                             const struct acceptance_plan *plan, double truth);
 
 /*
- * The fewest trials for which what is at the limiting quality is rejected with 1 - beta, and what
- * is as declared is shown with 1 - alpha to be better than limiting. 0: more than ACCEPTANCE_MAX.
+ * The fewest trials, within 2 %, for which what is at the limiting quality is rejected with 1 -
+ * beta, and what is as declared is shown with 1 - alpha to be better than limiting. 0: more than
+ * ACCEPTANCE_MAX.
  */
-uint64_t acceptance_trials(const struct acceptance_rule *rule, double sd);
+uint64_t acceptance_trials(const struct acceptance_rule *rule, double sd, double margin);
 
 /* A fleet, of which each unit conforms or not. */
 struct acceptance_fleet {

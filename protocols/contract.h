@@ -73,4 +73,7 @@ enum status contract_power(const struct contract *contract, double sd, json_t **
                            struct error *err);
 extern const struct type contract_power_type;
 
+/* The margin of the protocol that a contract's JSON names, of `standard` where there is none. */
+double contract_margin(const json_t *contract);
+
 #endif

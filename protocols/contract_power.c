@@ -5,6 +5,7 @@
 #include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "protocols/contract.h"
+#include "protocols/protocol.h"
 
 /* Points of a characteristic, both levels included. */
 #define POINTS 7
@@ -124,6 +125,19 @@ const struct type contract_power_type =
 
 /* ---- how it is found ---- */
 
+double contract_margin(const json_t *contract)
+{
+    static const char *const otherwise = "standard";
+    const char *name = member_string(contract, "protocol");
+    struct error ignored = ERROR_INIT;
+    CLEANUP(protocol_finish) struct protocol protocol = {0};
+
+    if ((!name || protocol_find(name, &protocol, &ignored) != STATUS_OK) &&
+        protocol_find(otherwise, &protocol, &ignored) != STATUS_OK)
+        return 0;
+    return protocol.estimate.margin;
+}
+
 static struct chances chances_of(double truth, struct acceptance_chances chances)
 {
     const double left = 1 - chances.accepted - chances.rejected;
@@ -154,6 +168,8 @@ static void put_fleet(const struct contract_item *item, struct item_power *ret)
 static void put_item(const json_t *contract, size_t index, const struct contract_item *item,
                      double sd, struct item_power *ret)
 {
+    const double margin = contract_margin(contract);
+    const struct acceptance_plan plan = acceptance_plan_make(sd, item->trials, margin);
     const json_t *cell =
         json_object_get(json_array_get(json_object_get(contract, "items"), index), "cell");
     const struct acceptance_rule *rule = &item->rule;
@@ -166,13 +182,12 @@ static void put_item(const json_t *contract, size_t index, const struct contract
     ret->alpha = rule->alpha;
     ret->beta = rule->beta;
     ret->trials = item->trials;
-    ret->trials_needed = acceptance_trials(rule, sd);
+    ret->trials_needed = acceptance_trials(rule, sd, margin);
     for (; points->count < POINTS; points->count++) {
         const double truth = rule->declared * pow(rule->limiting / rule->declared,
                                                   (double)points->count / (POINTS - 1));
 
-        points->points[points->count] =
-            chances_of(truth, acceptance_chances(rule, sd, item->trials, truth));
+        points->points[points->count] = chances_of(truth, acceptance_chances(rule, &plan, truth));
     }
     put_fleet(item, ret);
 }

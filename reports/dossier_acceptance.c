@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "protocols/acceptance.h"
+#include "protocols/contract.h"
 #include "protocols/condition.h"
 #include "harness/core/cleanup.h"
 #include "harness/core/member.h"
@@ -208,6 +209,7 @@ static void append_characteristic(struct text *out, const json_t *body, const js
     char id[40], words[256];
     uint64_t trials = 0;
     const double spread = spread_of(item, &trials);
+    struct acceptance_plan plan;
     struct plot_xy plot = {.heading = "Operating characteristic",
                            .description = words,
                            .x = plot_axis_new(unit.name, unit, false),
@@ -217,19 +219,20 @@ static void append_characteristic(struct text *out, const json_t *body, const js
 
     if (!(spread > 0) || !(rule.declared > 0) || !(rule.limiting > 0))
         return;
+    plan = acceptance_plan_make(spread, trials, contract_margin(json_object_get(body, "contract")));
     for (int i = 0; i < CURVE_POINTS; i++) {
         /* From beyond the declared level to beyond the limiting one, by half of their distance. */
         const double at = -0.5 + 2.0 * i / (CURVE_POINTS - 1),
                      truth = rule.declared * pow(rule.limiting / rule.declared, at);
 
-        chances = acceptance_chances(&rule, spread, trials, truth);
+        chances = acceptance_chances(&rule, &plan, truth);
         accepted[i] = plot_point_at(truth, chances.accepted);
         rejected[i] = plot_point_at(truth, chances.rejected);
     }
     for (int i = 0; i < 2; i++) {
         const double truth = i == 0 ? rule.declared : rule.limiting;
 
-        chances = acceptance_chances(&rule, spread, trials, truth);
+        chances = acceptance_chances(&rule, &plan, truth);
         levels[2 * i] = plot_point_at(truth, chances.accepted);
         levels[2 * i].label = i == 0 ? "declared" : "limiting";
         levels[2 * i + 1] = plot_point_at(truth, chances.rejected);

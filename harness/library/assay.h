@@ -72,6 +72,7 @@ extern "C" {
 #include "protocols/serving/request.h"
 #include "protocols/serving/trace.h"
 #include "protocols/stats/order.h"
+#include "protocols/stats/succession.h"
 #include "results/store/store.h"
 #include "results/store/stored.h"
 #include "results/analysis/calibration.h"

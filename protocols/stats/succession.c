@@ -1,7 +1,9 @@
 #include "protocols/stats/succession.h"
 
 #include <math.h>
+#include <stdlib.h>
 
+#include "harness/core/random.h"
 #include "protocols/stats/autocovariance.h"
 #include "protocols/stats/distribution.h"
 
@@ -139,4 +141,67 @@ double succession_half_width(const struct succession *s, double half)
 double succession_unseen(const struct succession *s, double half)
 {
     return fmax(0.5 * (fabs(s->change) + s->error), half * stretch_of(s->correlation));
+}
+
+/* ---- independent values ---- */
+
+enum { SERIES = 20000, SEEN_MOST = SERIES / 8, COUNT_MOST = 500 };
+
+/* Draws a series; whether its order would widen the interval, whose quantile is `t`. */
+static bool draw_widening(struct random *random, size_t count, double t,
+                          struct succession_widening *ret)
+{
+    double values[COUNT_MOST], squares = 0, mean, half;
+    struct succession s;
+
+    for (size_t i = 0; i < count; i++)
+        values[i] = random_next_normal(random);
+    s = succession_find(values, count);
+    if (!s.trend && !s.serial)
+        return false;
+    mean = series_mean(values, count);
+    for (size_t i = 0; i < count; i++)
+        squares += (values[i] - mean) * (values[i] - mean);
+    half = t * sqrt(squares / (double)(count - 1) / (double)count);
+    *ret = (struct succession_widening){succession_half_width(&s, half) / half, 1.0 / SERIES,
+                                        s.certain};
+    return true;
+}
+
+static int compare_widenings(const void *left, const void *right)
+{
+    const struct succession_widening *a = left, *b = right;
+
+    if (a->certain != b->certain)
+        return a->certain - b->certain;
+    return (a->factor > b->factor) - (a->factor < b->factor);
+}
+
+size_t succession_widenings(size_t count, double confidence,
+                            struct succession_widening ret[SUCCESSION_WIDENINGS])
+{
+    struct succession_widening seen[SEEN_MOST];
+    const size_t drawn = count < COUNT_MOST ? count : COUNT_MOST;
+    size_t seen_count = 0, groups = 0, in_group;
+    struct random random;
+    double t;
+
+    if (count < SUCCESSION_LEAST)
+        return 0;
+    t = student_quantile(0.5 + 0.5 * confidence, (double)drawn - 1);
+    random_init(&random, 20261128, drawn);
+    for (size_t i = 0; i < SERIES && seen_count < SEEN_MOST; i++)
+        seen_count += draw_widening(&random, drawn, t, &seen[seen_count]);
+    qsort(seen, seen_count, sizeof(*seen), compare_widenings);
+    in_group = seen_count / (SUCCESSION_WIDENINGS - 1) + 1;
+    for (size_t i = 0, within = 0; i < seen_count; i++) {
+        /* A group holds certain ones alone, or none. */
+        if (i == 0 || within == in_group || seen[i].certain != ret[groups - 1].certain) {
+            ret[groups++] = (struct succession_widening){0, 0, seen[i].certain};
+            within = 0;
+        }
+        ret[groups - 1].factor += (seen[i].factor - ret[groups - 1].factor) / (double)++within;
+        ret[groups - 1].chance += seen[i].chance;
+    }
+    return groups;
 }

@@ -59,6 +59,24 @@ double succession_stretch(const struct succession *succession);
 /* The half-width that admits the larger of both, where it is `half` under independence. */
 double succession_half_width(const struct succession *succession, double half);
 
+/* What looking at the order does to an interval of independent values, by chance. */
+struct succession_widening {
+    double factor; /* of the half-width, above 1 */
+    double chance;
+    bool certain;
+};
+#define SUCCESSION_WIDENINGS 48
+
+/*
+ * How often and how far the half-width of Student's interval for the mean, with this confidence, is
+ * widened where `count` normal values are independent: groups of equal chance, by simulation with a
+ * fixed seed (20 000 series; of more than 500 values, those of 500). Returns how many groups, 0
+ * where nothing is tested. What is found by order is independent of the mean and the standard
+ * deviation that are found (Basu, Sankhya 15 (1955), 377), since neither moves it.
+ */
+size_t succession_widenings(size_t count, double confidence,
+                            struct succession_widening ret[SUCCESSION_WIDENINGS]);
+
 /* The correlation that stretches a standard error by so much: (s^2 - 1) / (s^2 + 1). */
 double succession_correlation_of(double stretch);
 

@@ -227,7 +227,8 @@ objectives: [item_rate]
         rows = item["characteristic"]
         self.assertAlmostEqual(rows[0]["truth"], 1e6, delta=1)
         self.assertAlmostEqual(rows[-1]["truth"], 970e3, delta=1)
-        self.assertAlmostEqual(rows[0]["rejected"], 0.02, places=4)  # alpha, exactly
+        # alpha, and a little less, since what the order of trials seems to show makes intervals wider
+        self.assertTrue(0.019 < rows[0]["rejected"] < 0.02, rows[0])
         self.assertLess(rows[-1]["accepted"], 0.1)
         for one, next_one in zip(rows, rows[1:]):
             self.assertGreater(one["accepted"], next_one["accepted"])
@@ -238,11 +239,12 @@ objectives: [item_rate]
             self.assertAlmostEqual(row["accepted"], row["truth"] ** 59, places=9)
             self.assertAlmostEqual(row["rejected"], 1 - sum(math.comb(59, k) * bad ** k * (1 - bad) ** (59 - k)
                                                             for k in range(4)), places=9)
-        # Normal quantiles need a little fewer than Student's: (z(0.95) + z(0.9))^2 (sd / log(100 / 97))^2.
+        # Normal quantiles need fewer than Student's: (z(0.95) + z(0.9))^2 (sd / log(100 / 97))^2. A quarter
+        # more make up for the 5 in 100 sets of trials whose order seems to matter.
         contract = self.contract(declared="100 calls/s", limiting="97 calls/s")
         for sd in (0.02, 0.08):
             few, least = self.power(contract, str(sd))["items"][0]["trials_needed"], 8.564 * (sd / math.log(100 / 97)) ** 2
-            self.assertTrue(least < few < least + 4, (few, least))
+            self.assertTrue(least < few < 1.3 * least + 4, (few, least))
         shown = self.assay("power", contract, "--sd", "0.08")
         self.assertIn(f"{few} trials tell the two levels apart", shown.out)
         for contract, words, said in ((self.contract(), (), "--sd is missing"),
