@@ -84,7 +84,10 @@ enum protocol_refusal {
     /* watchdog: no message from the worker for so long ends the trial */                          \
     X("", DURATION, "trial_timeout", trial_timeout_ns, PROTOCOL_S, 86400 * PROTOCOL_S, NEEDED)     \
     /* between trials */                                                                           \
-    X("", DURATION, "cooldown", throttle_cooldown_ns, 0, 86400 * PROTOCOL_S, NEEDED)
+    X("", DURATION, "cooldown", throttle_cooldown_ns, 0, 86400 * PROTOCOL_S, NEEDED)    \
+    /* from the plan to the last round of trials, which begin at equal distances; 0: rounds follow each \
+     * other */ \
+    X("", DURATION, "spread", spread_ns, 0, 30 * 86400 * PROTOCOL_S, LATER)
 #define PROTOCOL_CACHE(X)                                                                          \
     /* cold: a buffer of flush_factor x LLC is written before each sample, outside the timed       \
      * region */                                                                                   \

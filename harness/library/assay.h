@@ -130,6 +130,7 @@ extern "C" {
 #include "harness/runner/probe_precisions.h"
 #include "harness/runner/progress.h"
 #include "harness/runner/sampler.h"
+#include "harness/runner/spread.h"
 #include "harness/runner/telemetry_child.h"
 #include "harness/runner/tool.h"
 #include "harness/runner/witness_hold.h"

@@ -42,12 +42,12 @@ static struct campaign_cell *find_cell(const struct campaign *campaign, int64_t 
     return NULL;
 }
 
-/* True when the user wants to stop; waits up to `wait_ns`. */
-static bool asked_to_stop(int wake_fd, int64_t wait_ns)
+/* True when the user wants to stop. */
+static bool asked_to_stop(int wake_fd)
 {
     struct pollfd fd = {wake_fd, POLLIN, 0};
 
-    return poll(&fd, wake_fd >= 0 ? 1 : 0, (int)(wait_ns / 1000000)) > 0;
+    return poll(&fd, wake_fd >= 0 ? 1 : 0, 0) > 0;
 }
 
 /* What a vendor reports of a device is kept once, with the first trial that runs on it now. */
@@ -80,6 +80,8 @@ static enum status expect(const struct campaign *campaign, const struct campaign
         TRY(expected_set(expected, i, campaign->store, cell->message, trials,
                          campaign->resumed && cell->chosen, err));
     }
+    if (pending->count > 0)
+        expected->last_round_utc_ns = spread_due_utc_ns(&campaign->spread, campaign->spread.trials);
     if (pending->count > 0)
         expected->before_ns = campaign->doctor_jitter_ns > options->jitter_ns
                                   ? campaign->doctor_jitter_ns
@@ -201,10 +203,13 @@ static enum status run_pending(struct campaign *campaign, const struct campaign_
         int64_t begun_ns = clock_monotonic_ns();
         char *note = NULL;
 
-        if (asked_to_stop(options->wake_fd, i > 0 ? campaign->cooldown_ns : 0)) {
+        if (spread_wait(&campaign->spread, trials[i].sequence, i > 0 ? campaign->cooldown_ns : 0,
+                        options->wake_fd, request->progress)) {
             summary->interrupted = true;
             break;
         }
+        if (campaign->spread.over_ns > 0)
+            begun_ns = clock_monotonic_ns() - campaign->cooldown_ns;
         if (!cell) {
             status = error_set(err, STATUS_CORRUPT, "planned trial %lld has no cell",
                                (long long)trials[i].sequence);
@@ -212,7 +217,7 @@ static enum status run_pending(struct campaign *campaign, const struct campaign_
         }
         progress_set(request->progress, cell->label);
         status = choose(campaign, cell, options->wake_fd, expected, &begun_ns, err);
-        summary->interrupted = asked_to_stop(options->wake_fd, 0);
+        summary->interrupted = asked_to_stop(options->wake_fd);
         if (status == STATUS_OK && !summary->interrupted)
             status = take_verified(campaign, cell, err);
         if (status != STATUS_OK || summary->interrupted)
@@ -379,6 +384,8 @@ enum status campaign_run(struct campaign *campaign, const struct campaign_option
     enum status status;
 
     TRY(store_pending_trials(campaign->store, campaign->row, &pending.trials, &pending.count, err));
+    campaign->spread.cells = campaign->cell_count;
+    campaign->spread.trials = pending.count > 0 ? pending.trials[pending.count - 1].sequence : 0;
     TRY(expect(campaign, options, &pending, &expected, err));
     summary.planned = pending.count;
     json_decref(campaign->expected);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/core/cleanup.h"
+#include "harness/core/clock.h"
 #include "harness/core/type.h"
 #include "harness/runner/expected_guess.h"
 #include "protocols/protocol.h"
@@ -114,6 +115,8 @@ int64_t expected_left_ns(const struct expected *expected)
             if (expected->cells[i].left[step] > 0)
                 sum +=
                     (double)expected->cells[i].left[step] * step_ns(&expected->cells[i], step, all);
+    if (expected->last_round_utc_ns > 0)
+        sum = fmax(sum, (double)(expected->last_round_utc_ns - clock_utc_ns()));
     return llround(sum);
 }
 

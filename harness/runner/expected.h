@@ -40,7 +40,8 @@ struct expected_cell {
 struct expected {
     struct expected_cell *cells; /* heap */
     size_t count;
-    int64_t before_ns; /* before the first trial, as long as it was asked for */
+    int64_t before_ns;         /* before the first trial, as long as it was asked for */
+    int64_t last_round_utc_ns; /* when the last round begins at the earliest; 0: at once */
 };
 
 /* `count` cells without anything to do. */

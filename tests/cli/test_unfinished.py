@@ -23,10 +23,10 @@ NAMES = ("plain.db", "with blank/x.db", "it's $HOME.db", "a\nb.db", "`id`;x.db")
 
 
 class Unfinished(CliTest):
-    def begin(self, *words):
+    def begin(self, protocol=PROTOCOL):
         """A run that has ended a trial, and goes on."""
         child = self.start("run", "synthetic", "--device", "null:0", "--protocol",
-                           self.write("slow.yaml", PROTOCOL), "--quiet", "--db", self.db, *words)
+                           self.write("slow.yaml", protocol), "--quiet", "--db", self.db)
         self.addCleanup(child.wait)
         self.addCleanup(child.kill)
         self.addCleanup(child.stdout.close)
@@ -87,6 +87,18 @@ class Unfinished(CliTest):
         self.assertIn("interrupted", err)
         self.assertRegex(self.assay("results", "--db", self.db).out, "[1-5]/6")
         self.resume(err, "--resume")
+
+    def test_spread(self):
+        """Rounds begin no sooner than planned, after an interruption, too."""
+        child = self.begin(PROTOCOL + "spread: 20s\n")
+        child.send_signal(signal.SIGINT)
+        _, err = child.communicate()
+        self.resume(err, "--resume")
+        rows = self.query("SELECT t.sequence, t.started_utc_ns - c.created_utc_ns FROM trial t, campaign c"
+                          " WHERE t.sequence BETWEEN 1 AND 6")
+        self.assertEqual({sequence for sequence, _ in rows}, set(range(1, 7)))
+        for sequence, after_ns in rows:
+            self.assertGreaterEqual(after_ns, (sequence - 1) * 4e9, sequence)
 
     def test_planned(self):
         for name in NAMES:

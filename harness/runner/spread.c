@@ -1,0 +1,47 @@
+#include "harness/runner/spread.h"
+
+#include <poll.h>
+#include <stdio.h>
+
+#include "harness/core/clock.h"
+#include "harness/core/text.h"
+
+/* The date may be set while the campaign waits, and the machine may sleep. */
+#define LOOK_NS INT64_C(1000000000)
+
+int64_t spread_due_utc_ns(const struct spread *spread, int64_t sequence)
+{
+    const int64_t cells = (int64_t)spread->cells, rounds = (spread->trials + cells - 1) / cells,
+                  round = (sequence - 1) / cells;
+
+    if (spread->over_ns == 0 || rounds < 2)
+        return 0;
+    return spread->planned_utc_ns +
+           (int64_t)((double)spread->over_ns * (double)round / (double)(rounds - 1));
+}
+
+static bool is_readable(int wake_fd, int64_t wait_ns)
+{
+    struct pollfd fd = {wake_fd, POLLIN, 0};
+
+    return poll(&fd, wake_fd >= 0 ? 1 : 0, (int)(wait_ns / 1000000)) > 0;
+}
+
+bool spread_wait(const struct spread *spread, int64_t sequence, int64_t pause_ns, int wake_fd,
+                 struct progress *progress)
+{
+    const int64_t due_ns = spread_due_utc_ns(spread, sequence);
+    char time[TEXT_HUMAN_SIZE], words[TEXT_HUMAN_SIZE + 80];
+    int64_t left_ns;
+
+    if (is_readable(wake_fd, pause_ns))
+        return true;
+    while ((left_ns = due_ns - clock_utc_ns()) > 0) {
+        snprintf(words, sizeof(words), "waiting %s for the next round (spread)",
+                 text_human_duration((double)left_ns, time));
+        progress_set(progress, words);
+        if (is_readable(wake_fd, left_ns < LOOK_NS ? left_ns + 1000000 : LOOK_NS))
+            return true;
+    }
+    return false;
+}
