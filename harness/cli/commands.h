@@ -10,6 +10,7 @@
     X(doctor)                                                                                      \
     X(list)                                                                                        \
     X(describe)                                                                                    \
+    X(init)                                                                                        \
     X(run)                                                                                         \
     X(results)                                                                                     \
     X(show)                                                                                        \

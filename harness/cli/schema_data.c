@@ -137,6 +137,14 @@ static const struct type listed = TYPE_OF({
 });
 const struct type schema_list = {LIST_OF(listed)};
 
+static const struct type template_type = TYPE_OF({
+    SHOWN("type", TEXT),
+    SHOWN("file", TEXT, .help = "that was written, or would be"),
+    SHOWN("about", TEXT),
+    SHOWN("next", TEXT, .help = "a command that uses the file"),
+});
+const struct type schema_init = {LIST_OF(template_type)};
+
 static const struct type cost = TYPE_OF({
     SHOWN("precision", RECORD, .of = &precision),
     SHOWN("batch", INTEGER),

@@ -8,6 +8,7 @@
     X(doctor, 1)                                                                                   \
     X(list, 1)                                                                                     \
     X(describe, 1)                                                                                 \
+    X(init, 1)                                                                                     \
     X(run, 1)                                                                                      \
     X(results, 1)                                                                                  \
     X(show, 1)                                                                                     \

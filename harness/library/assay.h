@@ -40,6 +40,7 @@ extern "C" {
 #include "harness/core/clock.h"
 #include "harness/core/declaration.h"
 #include "harness/core/digest.h"
+#include "harness/core/embed.h"
 #include "harness/core/file.h"
 #include "harness/core/inherited.h"
 #include "harness/core/log.h"

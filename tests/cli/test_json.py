@@ -113,6 +113,7 @@ class Json(CliTest):
             "devices": [[], ["null"], ["--verbose"]],
             "doctor": [["--jitter", "0s"], ["--jitter", "1s", "--device", "null:0"]],
             "list": [[]],
+            "init": [[], ["protocol"]],
             "describe": [["synthetic"], ["triad"], ["first-look"], ["standard"], ["quick"],
                          [self.write("huge.yaml", HUGE)]],
             "run": [["synthetic", "--device", "null:0", "--protocol", fast, "--plan-only"],
@@ -180,7 +181,7 @@ class Json(CliTest):
     # What is an error for each command, apart from an unknown option.
     ERRORS = {
         "devices": (["nonsense"], "invalid"), "doctor": (["--jitter", "never"], "invalid"),
-        "list": (["too-much"], "invalid"), "describe": (["nothing-like-it"], "not_found"),
+        "list": (["too-much"], "invalid"), "init": (["recipe"], "invalid"), "describe": (["nothing-like-it"], "not_found"),
         "run": (["synthetic", "--precision", "fp33"], "invalid"), "results": (["ffffffff"], "not_found"),
         "show": (["ffffffff/1"], "not_found"), "compare": (["ffffffff/1", "ffffffff/2"], "not_found"),
         "ab": (["synthetic", "--a", "nonsense"], "invalid"), "gate": (["ffffffff"], "not_found"),
