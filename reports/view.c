@@ -350,12 +350,11 @@ void view_finish(struct view *view)
     *view = (struct view){0};
 }
 
-enum status view_find_cells(struct store *store, int64_t campaign, int64_t **ret, size_t *ret_count,
-                            struct error *err)
+enum status view_find_cells(struct store *store, const struct store_filter *filter, int64_t **ret,
+                            size_t *ret_count, struct error *err)
 {
-    struct store_filter filter = {.campaign = campaign};
     json_auto_t *rows = NULL;
-    enum status status = store_list_results(store, &filter, &rows, err);
+    enum status status = store_list_results(store, filter, &rows, err);
     size_t count = json_array_size(rows), found = 0;
     int64_t *cells;
 

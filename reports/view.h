@@ -180,11 +180,10 @@ enum status view_cell_from_json(json_t *root, enum view_depth depth, struct view
 void view_cell_finish(struct view_cell *cell);
 
 /*
- * All cells of a campaign by ordinal; with campaign 0 those of every campaign, newest campaign
- * first. Heap array.
+ * The cells that store_list_results lists, in its order. Heap array.
  */
-enum status view_find_cells(struct store *store, int64_t campaign, int64_t **ret, size_t *ret_count,
-                            struct error *err);
+enum status view_find_cells(struct store *store, const struct store_filter *filter, int64_t **ret,
+                            size_t *ret_count, struct error *err);
 
 /* "amended 2026-11-20 16:02 UTC by somebody: reason", untrusted; free() it. NULL: no memory. */
 char *view_amendment_words(const json_t *amendment);

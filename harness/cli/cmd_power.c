@@ -58,8 +58,8 @@ static enum status read_stored(const struct command_line *line, struct question 
     size_t count = 0, comparisons = 0;
     enum estimate_centre centre;
     int64_t cell, campaign;
-    enum status status =
-        store_open(command_database(line), STORE_READ, database_wait_ns(STORE_READ), &store, err);
+    enum status status = store_open(command_database(line), STORE_READ,
+                                    (int64_t)(1e9 * database_wait_s(STORE_READ)), &store, err);
 
     TRY(status);
     if (store_find_cell(store, id, &cell, NULL) == STATUS_OK) {

@@ -39,12 +39,12 @@ static enum status add(struct cells *cells, const int64_t *rows, size_t count, s
 static enum status add_campaign(struct cells *cells, struct store *store, const char *id,
                                 struct error *err)
 {
-    int64_t campaign = 0;
+    struct store_filter filter = {.campaign = 0};
     AUTO_FREE int64_t *rows = NULL;
     size_t count = 0;
 
-    TRY(id ? store_find_campaign(store, id, &campaign, err) : STATUS_OK);
-    TRY(view_find_cells(store, campaign, &rows, &count, err));
+    TRY(id ? store_find_campaign(store, id, &filter.campaign, err) : STATUS_OK);
+    TRY(view_find_cells(store, &filter, &rows, &count, err));
     return add(cells, rows, count, err);
 }
 

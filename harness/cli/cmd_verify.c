@@ -1,6 +1,4 @@
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,14 +9,8 @@
 #include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 #include "harness/core/log.h"
-#include "harness/core/member.h"
-#include "harness/core/shortage.h"
 #include "harness/core/text.h"
-#include "harness/core/type.h"
-#include "harness/runner/cell_from_record.h"
-#include "results/evidence/bundle.h"
-#include "results/evidence/verify.h"
-#include "results/evidence/witnessing.h"
+#include "harness/library/inside.h"
 
 enum {
     KEY_HEAD = 0x100,
@@ -36,96 +28,40 @@ enum {
 #define REDRAW_NS INT64_C(100000000) /* of the bar on a terminal */
 #define LINE_NS INT64_C(10000000000) /* between two lines elsewhere */
 
-/* What the verifier's calls come back with. */
-struct report {
-    json_t *findings, *campaigns, *shown;
-    struct text lines[VERIFY_WRONG + 1]; /* of the findings, by level, unless in JSON */
-    bool json, terminal, quiet;
-    unsigned long shortages; /* of memory, before */
-    int wake_fd;             /* readable after Ctrl-C */
-    int64_t shown_ns;        /* when the progress was last shown */
+/* How far it is, as it is shown. */
+struct bar {
+    bool terminal, quiet;
+    int wake_fd;      /* readable after Ctrl-C */
+    int64_t shown_ns; /* when it was last shown */
 };
 
-static void found(void *context, const struct verify_finding *finding)
-{
-    struct report *report = context;
-    const char *level = verify_levels[finding->level];
-    struct text *line = &report->lines[finding->level];
-
-    /* What could not be read for want of memory is not wrong. */
-    if (finding->level == VERIFY_WRONG && shortage_count() != report->shortages)
-        return;
-    if (report->json) {
-        CLEANUP(text_finish) struct text message = TEXT_INIT;
-
-        text_append_printable(&message, finding->message, strlen(finding->message));
-        json_array_append_new(report->findings,
-                              json_pack("{s:s, s:s, s:s, s:s?, s:s?, s:s}", "code", finding->code,
-                                        "level", level, "check", verify_check_name(finding->check),
-                                        "table", finding->table, "key", finding->key, "message",
-                                        text_ok(&message) ? message.data : ""));
-        return;
-    }
-    text_append_format(line, "%s: %s: ", level, verify_check_name(finding->check));
-    if (finding->table) /* in a bundle's row it can be any value */
-        text_append_printable(line, finding->table, strlen(finding->table));
-    text_append(line, finding->table && finding->key ? " " : "");
-    if (finding->key)
-        text_append_printable(line, finding->key, strlen(finding->key));
-    text_append(line, finding->table || finding->key ? ": " : "");
-    text_append_printable(line, finding->message, strlen(finding->message));
-    text_append_char(line, '\n');
-}
-
-static void take_campaign(void *context, json_t *campaign)
-{
-    json_array_append(((struct report *)context)->campaigns, campaign);
-}
-
 /* A bar on a terminal; elsewhere a line now and then, none for what is done at once. */
-static void show_progress(struct report *report, const struct verify_progress *progress)
+static void show_progress(struct bar *bar, const char *doing, uint64_t done, uint64_t total)
 {
     int64_t now = clock_monotonic_ns();
-    double part = progress->total > 0 ? (double)progress->done / (double)progress->total : 0;
+    double part = total > 0 ? (double)done / (double)total : 0;
     int filled = (int)(part * BAR_WIDTH);
 
-    if (report->quiet || progress->total == 0 ||
-        now - report->shown_ns < (report->terminal ? REDRAW_NS : LINE_NS))
+    if (bar->quiet || total == 0 || now - bar->shown_ns < (bar->terminal ? REDRAW_NS : LINE_NS))
         return;
-    report->shown_ns = now;
-    if (report->terminal)
-        fprintf(stderr, "\r\033[K%-12s [%.*s%*s] %3d %%", progress->doing, filled,
-                "########################", BAR_WIDTH - filled, "", (int)(100 * part));
+    bar->shown_ns = now;
+    if (bar->terminal)
+        fprintf(stderr, "\r\033[K%-12s [%.*s%*s] %3d %%", doing, filled, "########################",
+                BAR_WIDTH - filled, "", (int)(100 * part));
     else
-        log_info("%s %d %%", progress->doing, (int)(100 * part));
+        log_info("%s %d %%", doing, (int)(100 * part));
 }
 
-static bool progress(void *context, const struct verify_progress *progress)
+static bool progress(void *context, const char *doing, uint64_t done, uint64_t total)
 {
-    struct report *report = context;
+    struct bar *bar = context;
 
-    show_progress(report, progress);
-    return !interrupt_asked(report->wake_fd);
-}
-
-static json_t *summary_json(const struct verify_summary *summary, struct report *report,
-                            const char *path, bool checked)
-{
-    const bool verified = checked && summary->wrong + summary->unverified == 0;
-    json_t *json = type_to_json(&verify_summary_type, summary);
-
-    json_object_update_new(json, json_pack("{s:o, s:b, s:s, s:O, s:O, s:O}", "file",
-                                           printable_or_null(path), "verified", verified, "state",
-                                           verified             ? "verified"
-                                           : summary->wrong > 0 ? "not_verified"
-                                                                : "could_not_verify",
-                                           "campaigns", report->campaigns, "findings",
-                                           report->findings, "shown", report->shown));
-    return json;
+    show_progress(bar, doing, done, total);
+    return !interrupt_asked(bar->wake_fd);
 }
 
 /* A rate is shown only for what took long enough to have one. */
-static void append_speed(struct text *out, const struct verify_summary *summary)
+static void append_speed(struct text *out, const struct assay_verify_summary *summary)
 {
     char size[TEXT_HUMAN_SIZE], time[TEXT_HUMAN_SIZE];
 
@@ -136,7 +72,8 @@ static void append_speed(struct text *out, const struct verify_summary *summary)
     text_append_char(out, '\n');
 }
 
-static void append_answer(struct text *out, const struct verify_summary *summary, const char *path)
+static void append_answer(struct text *out, const struct assay_verify_summary *summary,
+                          const char *path)
 {
     text_append_format(out, "%s: ", path);
     if (summary->wrong > 0)
@@ -151,14 +88,13 @@ static void append_answer(struct text *out, const struct verify_summary *summary
                        (long long)summary->comparisons, summary->comparisons == 1 ? "" : "s");
 }
 
-static void append_signers(struct text *out, const struct verify_summary *summary,
-                           const struct verify_options *options)
+static void append_signers(struct text *out, const struct assay_verify_summary *summary)
 {
     CLEANUP(text_finish) struct text line = TEXT_INIT;
 
     if (summary->trusted_signatures > 0)
         text_append_format(&line, "Signed by %s, which you trust.", summary->signers);
-    else if (verify_asks_for_authors(options))
+    else if (summary->authors)
         text_append(&line, "Not signed by a key that you trust.");
     else if (summary->signatures > 0)
         text_append_format(
@@ -174,7 +110,7 @@ static void append_signers(struct text *out, const struct verify_summary *summar
 }
 
 /* What the verdict rests on, and what no file shows. */
-static void append_meaning(struct text *out, const struct verify_summary *summary)
+static void append_meaning(struct text *out, const struct assay_verify_summary *summary)
 {
     output_wrapped(
         out,
@@ -194,43 +130,51 @@ static void append_meaning(struct text *out, const struct verify_summary *summar
         0, output_columns());
 }
 
-static void append_details(struct text *out, const struct verify_summary *summary)
+static void append_details(struct text *out, const struct assay_verify_summary *summary)
 {
-    char root[DIGEST_HEX_SIZE];
-
-    text_append_format(out, "\n%lld records of a log of %lld", (long long)summary->rows,
+    text_append_format(out, "\n%lld records of a log of %lld", (long long)summary->records,
                        (long long)summary->leaves);
     if (summary->leaves > 0)
-        text_append_format(out, " with root %s", digest_hex(&summary->root, root));
+        text_append_format(out, " with root %s", summary->root);
     text_append(out, "; ");
     append_speed(out, summary);
 }
 
-/* The worst first. */
-static void append_findings(struct text *out, const struct report *report)
+static void append_finding(struct text *out, const struct assay_verify_finding *one)
 {
-    for (int level = VERIFY_WRONG; level >= VERIFY_NOTE; level--) {
-        text_append_bytes(out, report->lines[level].data, report->lines[level].length);
-        out->failed |= report->lines[level].failed;
-    }
+    text_append_format(out, "%s: %s: ", one->level, one->check);
+    if (one->table)
+        text_append_format(out, "%s%s%s: ", one->table, one->key ? " " : "",
+                           one->key ? one->key : "");
+    text_append_format(out, "%s\n", one->message ? one->message : "");
+}
+
+/* The worst first. */
+static void append_findings(struct text *out, const struct assay_verification *made)
+{
+    const struct assay_verify_finding *one;
+
+    for (int level = VERIFY_WRONG; level >= VERIFY_NOTE; level--)
+        for (size_t i = 0; (one = assay_verification_finding(made, i)); i++)
+            if (!strcmp(one->level, verify_levels[level]))
+                append_finding(out, one);
 }
 
 /* The answer in three parts, then what it rests on. */
-static int show(const struct verify_summary *summary, const struct verify_options *options,
-                struct report *report, const char *path)
+static int show(const struct assay_verification *made, const char *path, bool json)
 {
-    struct text out;
+    const struct assay_verify_summary *summary = assay_verification_summary(made);
+    struct text out = TEXT_INIT;
     int result;
 
-    if (report->json) {
-        result = output_json(summary_json(summary, report, path, true));
+    if (json) {
+        result = output_json(library_verification_json(made));
     } else {
-        text_init(&out);
         append_answer(&out, summary, path);
-        append_signers(&out, summary, options);
+        append_signers(&out, summary);
         append_meaning(&out, summary);
         append_details(&out, summary);
-        append_findings(&out, report);
+        append_findings(&out, made);
         result = output_text(&out);
     }
     return result != ASSAY_EXIT_OK   ? result
@@ -239,45 +183,31 @@ static int show(const struct verify_summary *summary, const struct verify_option
                                      : ASSAY_EXIT_OK;
 }
 
-static enum status read_options(const struct command_line *line, struct key_public *keys,
-                                struct roster *roster, struct verify_options *options,
-                                struct error *err)
+static enum status read_options(const struct command_line *line, const char *keys[KEYS_MAX],
+                                struct assay_verify_options *options, struct error *err)
 {
     const char *threads = command_value(line, KEY_THREADS), *word;
     const char *witnesses = command_value(line, KEY_WITNESSES);
     int64_t count = 0;
 
     for (; (word = command_value_at(line, KEY_PUBLIC, options->key_count)); options->key_count++) {
-        enum status status;
-
         if (options->key_count == KEYS_MAX)
             return error_set(err, STATUS_INVALID, "--key: at most %d of them", KEYS_MAX);
-        status = key_public_read(word, &keys[options->key_count], err);
-        if (status != STATUS_OK)
-            return error_set(err, STATUS_INVALID, "%s", err->message);
+        keys[options->key_count] = word;
     }
     if (threads && (!text_parse_i64(threads, &count) || count < 1 || count > 64))
         return error_set(err, STATUS_INVALID, "--threads %s: write a number from 1 to 64", threads);
-    if (command_has(line, KEY_ROSTER)) {
-        enum status status = roster_read(command_value(line, KEY_ROSTER), roster, err);
-
-        if (status != STATUS_OK)
-            return error_set(err, STATUS_INVALID, "%s", err->message);
-        options->roster = roster;
-    }
-    if (witnesses && (!text_parse_i64(witnesses, &options->witnesses) || options->witnesses < 1 ||
-                      !options->roster || options->witnesses > (int64_t)roster_witnesses(roster)))
+    if (witnesses && (!text_parse_i64(witnesses, &options->witnesses) || options->witnesses < 1))
         return error_set(err, STATUS_INVALID,
                          "--witnesses %s: write a number from 1 to that of the witnesses in the "
                          "file that --roster names",
                          witnesses);
     options->threads = (int)count;
     options->keys = keys;
+    options->roster = command_value(line, KEY_ROSTER);
     options->expect_head = command_value(line, KEY_HEAD);
     options->nonce = command_value(line, KEY_NONCE);
     options->tsa_ca = command_value(line, KEY_TSA);
-    if (options->tsa_ca && access(options->tsa_ca, R_OK) != 0)
-        return error_set_errno(err, errno, "--tsa-ca %s", options->tsa_ca);
     options->skip_estimates = command_has(line, KEY_FAST);
     return STATUS_OK;
 }
@@ -303,73 +233,52 @@ static int exit_of(enum status status)
 }
 
 /* What was found before it ended early; `of_system`: not by a fault of the file. */
-static int show_unchecked(const struct verify_summary *summary, struct report *report,
-                          const char *path, bool of_system)
+static int show_unchecked(const struct assay_verification *made, const char *path, bool json,
+                          bool of_system)
 {
     struct text out = TEXT_INIT;
 
-    if (report->json)
-        return of_system ? output_json(summary_json(summary, report, path, false)) : 0;
+    if (json)
+        return of_system ? output_json(library_verification_json(made)) : 0;
     if (of_system)
         text_append_format(
             &out, "%s: COULD NOT BE VERIFIED: nothing is known of what was not checked\n", path);
-    append_findings(&out, report);
+    append_findings(&out, made);
     return output_text(&out);
 }
 
 static int run(const struct command_line *line)
 {
     const char *path = line->argument_count ? line->arguments[0] : command_database(line);
-    struct key_public keys[KEYS_MAX];
-    struct report report = {.json = command_has(line, KEY_JSON),
-                            .terminal = isatty(STDERR_FILENO) == 1,
-                            .quiet = command_has(line, KEY_QUIET),
-                            .shown_ns = clock_monotonic_ns()};
-    CLEANUP(roster_finish) struct roster roster = {0};
-    struct verify_options options = {.context = &report,
-                                     .found = found,
-                                     .campaign = take_campaign,
-                                     .progress = progress,
-                                     .derive = cell_from_record,
-                                     .tolerance = tolerance_from_record,
-                                     .wait_ns = database_wait_ns(STORE_READ)};
-    struct verify_summary summary = {0};
+    const bool json = command_has(line, KEY_JSON);
+    struct bar bar = {.terminal = isatty(STDERR_FILENO) == 1,
+                      .quiet = command_has(line, KEY_QUIET),
+                      .shown_ns = clock_monotonic_ns()};
+    struct assay_verify_options options = ASSAY_VERIFY_OPTIONS_INIT;
+    struct assay_verification *made = NULL;
+    const char *keys[KEYS_MAX];
     struct error err = ERROR_INIT;
     enum status status;
     int result;
 
-    verify_watch_memory();
-    if (read_options(line, keys, &roster, &options, &err) != STATUS_OK ||
-        interrupt_open(INTERRUPT_READING, &report.wake_fd, &err) != STATUS_OK)
+    options.context = &bar;
+    options.progress = progress;
+    options.wait_s = database_wait_s(STORE_READ);
+    if (read_options(line, keys, &options, &err) != STATUS_OK ||
+        interrupt_open(INTERRUPT_READING, &bar.wake_fd, &err) != STATUS_OK)
         return command_fail(&err);
-    for (int level = VERIFY_NOTE; level <= VERIFY_WRONG; level++)
-        text_init(&report.lines[level]);
-    report.findings = json_array();
-    report.campaigns = json_array();
-    report.shown = json_pack("{s:[], s:[]}", "campaigns", "logs");
-    options.shown = report.shown;
-    report.shortages = shortage_count();
-    status = bundle_recognise(path) ? bundle_verify(path, &options, &summary, &err)
-                                    : verify_file(path, &options, &summary, &err);
-    if (report.terminal && !report.quiet)
+    status = (enum status)assay_verify(path, &options, &made);
+    if (bar.terminal && !bar.quiet)
         fprintf(stderr, "\r\033[K");
-    if (status == STATUS_OK && shortage_count() != report.shortages)
-        status = error_set(&err, STATUS_NO_MEMORY,
-                           "%s: memory ran out while it was checked, so nothing is known of it: "
-                           "free some memory or raise the limit (ulimit -v), then check it again",
-                           path);
     if (status == STATUS_OK) {
-        result = show(&summary, &options, &report, path);
+        result = show(made, path, json);
     } else {
-        show_unchecked(&summary, &report, path, is_of_system(status));
-        command_say(&err);
+        if (made)
+            show_unchecked(made, path, json, is_of_system(status));
+        command_say(library_error());
         result = exit_of(status);
     }
-    json_decref(report.findings);
-    json_decref(report.campaigns);
-    for (int level = VERIFY_NOTE; level <= VERIFY_WRONG; level++)
-        text_finish(&report.lines[level]);
-    json_decref(report.shown);
+    assay_verification_free(made);
     return result;
 }
 

@@ -11,14 +11,10 @@
 #include "harness/cli/command.h"
 #include "harness/cli/output.h"
 #include "harness/cli/schema.h"
-#include "harness/core/clock.h"
 #include "harness/core/log.h"
 #include "harness/core/member.h"
-#include "harness/core/text.h"
 #include "harness/core/version.h"
-
-/* Beyond this a reader that keeps numbers as doubles, as jq does, rounds an integer. */
-#define EXACT_MAX (INT64_C(1) << 53)
+#include "harness/library/inside.h"
 
 static struct {
     bool open;
@@ -57,21 +53,6 @@ static json_t *document(json_t *data, json_t *findings, json_t *errors)
     return json_pack("{s:s, s:s, s:s?, s:o, s:o, s:o}", "schema", schema_id(&schema, id), "version",
                      ASSAY_VERSION, "command", envelope.command, "data", data, "findings", findings,
                      "errors", errors);
-}
-
-static char *dump(json_t *json, size_t *ret_length)
-{
-    char *dumped = json ? json_dumps(json, JSON_INDENT(2) | JSON_SORT_KEYS) : NULL;
-    struct text text = TEXT_INIT;
-
-    json_decref(json);
-    text_append_json(&text, dumped ? dumped : "", dumped ? strlen(dumped) : 0);
-    text_append_char(&text, '\n');
-    free(dumped);
-    *ret_length = text.length;
-    if (!dumped)
-        text_finish(&text);
-    return dumped ? text_steal(&text) : NULL;
 }
 
 void envelope_add_error(enum status code, const char *message, const char *place)
@@ -150,10 +131,10 @@ void envelope_begin(const char *command)
     envelope.pid = getpid();
     envelope.findings = json_array();
     envelope.errors = json_array();
-    envelope.interrupted =
-        dump(document(json_null(), json_array(),
-                      json_pack("[o]", error_json(STATUS_INTERRUPTED, "stopped by a signal", ""))),
-             &envelope.interrupted_length);
+    envelope.interrupted = library_json_text(
+        document(json_null(), json_array(),
+                 json_pack("[o]", error_json(STATUS_INTERRUPTED, "stopped by a signal", ""))));
+    envelope.interrupted_length = envelope.interrupted ? strlen(envelope.interrupted) : 0;
     envelope.open = true;
     log_set_listener(listen);
     handle_signals();
@@ -200,56 +181,6 @@ bool envelope_add_row(json_t *row)
     return json_array_append_new(envelope.data, row) == 0;
 }
 
-/* Ends of an interval: real, even where the stored text of a large one has no fraction. */
-static bool is_real(const char *key)
-{
-    return !strcmp(key, "value") || !strcmp(key, "lo") || !strcmp(key, "hi");
-}
-
-/* "created_utc" next to "created_utc_ns". */
-static void add_iso(json_t *object, const char *key, json_int_t utc_ns)
-{
-    char iso[CLOCK_ISO_SIZE], *name = text_format("%.*s", (int)strlen(key) - 3, key);
-
-    clock_format_iso(utc_ns, iso);
-    if (name)
-        json_object_set_new(object, name, json_string(iso));
-    free(name);
-}
-
-/* A copy that every JSON parser reads exactly: no integer beyond 2^53. */
-static json_t *portable(const char *key, const json_t *value)
-{
-    json_t *copy, *element;
-    const char *name;
-    size_t i;
-
-    switch (json_typeof(value)) {
-    case JSON_OBJECT:
-        copy = json_object();
-        json_object_foreach((json_t *)(uintptr_t)value, name, element)
-        {
-            json_object_set_new(copy, name, portable(name, element));
-            if (text_ends_in(name, "utc_ns") && json_is_integer(element))
-                add_iso(copy, name, json_integer_value(element));
-        }
-        return copy;
-    case JSON_ARRAY:
-        copy = json_array();
-        json_array_foreach(value, i, element) json_array_append_new(copy, portable("", element));
-        return copy;
-    case JSON_INTEGER:
-        if (is_real(key))
-            return json_real((double)json_integer_value(value));
-        if (member_is_printed_as_text(key) || json_integer_value(value) > EXACT_MAX ||
-            json_integer_value(value) < -EXACT_MAX)
-            return json_sprintf("%" JSON_INTEGER_FORMAT, json_integer_value(value));
-        return json_deep_copy(value);
-    default:
-        return json_deep_copy(value);
-    }
-}
-
 /* The status of an error that was logged without one. */
 static enum status status_of_exit(int result)
 {
@@ -283,21 +214,20 @@ static void complete_errors(int result)
 int envelope_end(int result)
 {
     json_t *data;
-    size_t length;
     char *text;
     int written;
 
     if (!envelope.open)
         return result == ASSAY_EXIT_OK ? output_flush() : result;
     complete_errors(result);
-    data = envelope.data ? portable("", envelope.data) : json_null();
+    data = envelope.data ? json_incref(envelope.data) : json_null();
     log_set_listener(NULL);
-    text =
-        dump(document(data, json_incref(envelope.findings), json_incref(envelope.errors)), &length);
+    text = library_json_text(
+        document(data, json_incref(envelope.findings), json_incref(envelope.errors)));
     if (!text)
         log_error("no memory for the JSON of the result");
     stage = STAGE_WRITING;
-    written = text ? output_bytes(text, length) : ASSAY_EXIT_SYSTEM;
+    written = text ? output_bytes(text, strlen(text)) : ASSAY_EXIT_SYSTEM;
     stage = STAGE_WRITTEN;
     free(text);
     if (written != ASSAY_EXIT_OK && (envelope.data || !text))

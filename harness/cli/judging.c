@@ -9,6 +9,7 @@
 #include "harness/core/declaration.h"
 #include "harness/core/log.h"
 #include "harness/core/member.h"
+#include "harness/library/inside.h"
 
 static void finish(struct judging_request *request)
 {
@@ -21,20 +22,20 @@ void judging_record(const struct command_line *line, const struct judgement *jud
                     const json_t *made)
 {
     const size_t count = json_is_array(made) ? json_array_size(made) : 1;
-    struct store *store = NULL;
-    struct error err = ERROR_INIT;
-    enum status status;
+    struct assay_store *store = NULL;
+    bool good;
 
     if (command_has(line, KEY_NO_RECORD) || line->bundle)
         return;
-    status = database_open(command_database(line), STORE_WRITE, database_wait_ns(STORE_READ),
-                           &store, &err);
-    for (size_t i = 0; i < count && status == STATUS_OK; i++)
-        status = judgement_record(store, judgement, NULL,
-                                  json_is_array(made) ? json_array_get(made, i) : made, &err);
-    if (status != STATUS_OK)
-        log_warning("the judgement is not recorded: %s", err.message);
-    store_close(store);
+    good = assay_store_open(command_database(line), ASSAY_WRITE, database_wait_s(STORE_READ),
+                            &store) == ASSAY_OK;
+    for (size_t i = 0; i < count && good; i++)
+        good = judgement_record(store->store, judgement, NULL,
+                                json_is_array(made) ? json_array_get(made, i) : made,
+                                library_error()) == STATUS_OK;
+    if (!good)
+        log_warning("the judgement is not recorded: %s", library_error()->message);
+    assay_store_close(store);
 }
 
 /* What is asked, once or of each. */

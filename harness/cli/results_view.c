@@ -40,11 +40,12 @@ enum status results_view_json(struct store *store, int64_t campaign, json_t **re
 
 int results_view_table(struct store *store, int64_t campaign, struct error *err)
 {
+    const struct store_filter filter = {.campaign = campaign};
     CLEANUP(view_finish) struct view view = {0};
     struct text out = TEXT_INIT;
     AUTO_FREE int64_t *cells = NULL;
     size_t count = 0;
-    enum status status = view_find_cells(store, campaign, &cells, &count, err);
+    enum status status = view_find_cells(store, &filter, &cells, &count, err);
 
     if (status == STATUS_OK)
         status = view_load(store, cells, count, VIEW_SUMMARY, &view, err);

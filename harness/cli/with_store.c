@@ -2,14 +2,11 @@
 
 #include <stdlib.h>
 
-#include "harness/cli/with_bundle.h"
-#include "harness/core/cleanup.h"
 #include "harness/core/log.h"
-#include "harness/core/shell.h"
 #include "harness/core/text.h"
+#include "harness/library/inside.h"
 #include "results/evidence/bundle.h"
 
-#define SECOND_NS ((int64_t)1000000000)
 #define WAIT_MAX 86400
 
 /* False: ASSAY_DB_WAIT cannot be read. Where it is not set, `ret` stays. */
@@ -37,52 +34,27 @@ enum status database_check_wait(struct error *err)
                      getenv("ASSAY_DB_WAIT"), WAIT_MAX);
 }
 
-int64_t database_wait_ns(enum store_mode mode)
+double database_wait_s(enum store_mode mode)
 {
     int64_t seconds = mode == STORE_READ ? 10 : 60;
 
     read_wait(&seconds);
-    return seconds * SECOND_NS;
-}
-
-static enum status refuse_bundle(const char *path, struct error *err)
-{
-    AUTO_FREE char *word = shell_quoted(path);
-    const char *shown = word ? word : "FILE";
-
-    return error_set(err, STATUS_INVALID,
-                     "%s: is a bundle, not a database: `assay verify %s` checks it, and `assay "
-                     "import %s --db FILE` takes it into a database, where its results are shown",
-                     path, shown, shown);
-}
-
-enum status database_open(const char *path, enum store_mode mode, int64_t wait_ns,
-                          struct store **ret, struct error *err)
-{
-    TRY(bundle_recognise(path) ? refuse_bundle(path, err)
-                               : store_open(path, mode, wait_ns, ret, err));
-    if (store_carried_from(*ret) > 0)
-        log_info(
-            "%s: was of schema version %d and had to be taken forward to be written to; nothing "
-            "in it changed, but the assay that wrote it cannot read it any more (keep a copy from "
-            "before where that matters)",
-            path, store_carried_from(*ret));
-    return STATUS_OK;
+    return (double)seconds;
 }
 
 int with_store_at(const struct command_line *line, const char *path, enum store_mode mode,
                   with_store_fn *run, void *context)
 {
-    struct error err = ERROR_INIT;
-    struct store *store;
+    struct command_line passed = *line;
+    struct assay_store *store;
     int result;
 
-    if (mode == STORE_READ && bundle_recognise(path))
-        return with_bundle(line, path, run, context);
-    if (database_open(path, mode, database_wait_ns(mode), &store, &err) != STATUS_OK)
-        return command_fail_store(&err);
-    result = run(line, store, context);
-    store_close(store);
+    if (assay_store_open(path, (enum assay_mode)mode, database_wait_s(mode), &store) != ASSAY_OK)
+        return command_fail_store(library_error());
+    if (store->folder)
+        passed.bundle = path;
+    result = run(&passed, store->store, context);
+    assay_store_close(store);
     return result;
 }
 
@@ -101,5 +73,5 @@ int with_store(const struct command_line *line, enum store_mode mode, with_store
     }
     rest.arguments++;
     rest.argument_count--;
-    return with_bundle(&rest, line->arguments[0], run, context);
+    return with_store_at(&rest, line->arguments[0], STORE_READ, run, context);
 }

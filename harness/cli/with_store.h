@@ -10,9 +10,9 @@ typedef int with_store_fn(const struct command_line *line, struct store *store, 
 /*
  * Opens the command's database (--db and so on) and calls `run`, whose exit status is returned;
  * with STORE_READ it may be a bundle, and so may the first argument of a command that takes_bundle,
- * whose line `run` then gets without it (with_bundle.h). It says why and returns an exit status
- * when it cannot be opened (command_fail_store). It waits for a database that another process holds
- * as database_wait_ns says.
+ * whose line `run` then gets without it; a bundle's path is `bundle` of its line. It says why and
+ * returns an exit status when it cannot be opened (command_fail_store). It waits for a database
+ * that another process holds as database_wait_s says.
  */
 int with_store(const struct command_line *line, enum store_mode mode, with_store_fn *run,
                void *context);
@@ -21,18 +21,14 @@ int with_store(const struct command_line *line, enum store_mode mode, with_store
 int with_store_at(const struct command_line *line, const char *path, enum store_mode mode,
                   with_store_fn *run, void *context);
 
-/* store_open, and a message to the user where it upgraded a file of an older schema. */
-enum status database_open(const char *path, enum store_mode mode, int64_t wait_ns,
-                          struct store **ret, struct error *err);
-
 /*
  * INVALID where ASSAY_DB_WAIT is no number of seconds up to a day. Every command checks it first.
  */
 enum status database_check_wait(struct error *err);
 /*
- * How long to wait for a database that another process holds: ASSAY_DB_WAIT seconds, else 10 to
+ * How many seconds to wait for a database that another process holds: ASSAY_DB_WAIT, else 10 to
  * read and 60 to write.
  */
-int64_t database_wait_ns(enum store_mode mode);
+double database_wait_s(enum store_mode mode);
 
 #endif

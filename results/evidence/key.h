@@ -39,11 +39,7 @@ struct key_public {
 };
 
 struct key {
-#ifdef __cplusplus
-    struct key_public public_part; /* `public` in C */
-#else
     struct key_public public;
-#endif
     uint8_t secret[KEY_SECRET_SIZE]; /* seed and public key, as libsodium has it */
     char command[KEY_COMMAND_MAX];   /* signs in place of `secret`; "": there is none */
 };

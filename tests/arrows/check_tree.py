@@ -35,9 +35,9 @@ ARROWS = {
     "reports": [CORE, "protocols", *RESULTS],
     "harness/endpoint": [CORE, "protocols/serving/request.h"],
     "harness/runner": [CORE, "harness/endpoint", "workloads", "backends", "protocols", *RESULTS],
-    "harness/cli": [CORE, "harness/runner", "reports", "workloads/declared.h", "protocols", *RESULTS],
-    "harness/library": [CORE, "harness/runner", "reports", "workloads/declared.h", "protocols",
-                        *RESULTS],
+    "harness/library": [CORE, "harness/runner", "reports", "protocols", *RESULTS],
+    "harness/cli": [CORE, "harness/runner", "harness/library", "reports", "workloads/declared.h", "protocols",
+                    *RESULTS],
 }
 
 # Within a room: which of its folders may include which; all may include what lies in the room itself.
@@ -61,11 +61,11 @@ FOLDERS = {
     },
 }
 
-# The umbrella header of the library: what it includes is public.
-PUBLIC = "harness/library/assay.h"
+# The public headers of the library, which are installed as <assay/...> and included as that.
+PUBLIC = "harness/library/assay/"
 
 # Written at build time, so not found in the source tree; each belongs to the room of its path.
-GENERATED = {"harness/core/version.h", "harness/library/prefix.h"}
+GENERATED = {"harness/core/version.h"}
 
 # Vendor libraries are opened at run time through declarations of our own.
 VENDOR = re.compile(r"^(CL/|cuda|nvrtc|nvml|cublas|cudnn|hip/|hiprtc|rocblas|hipblas|miopen|"
@@ -137,6 +137,8 @@ def check_includes(root, path, text):
         quote, name = match.groups()
         line = strip_comments(text).count("\n", 0, match.start()) + 1
         where = f"{path}:{line}: "
+        if quote == "<" and (root / PUBLIC / name.removeprefix("assay/")).exists():
+            quote, name = '"', PUBLIC + name.removeprefix("assay/")
         if quote == "<":
             if VENDOR.match(name):
                 yield where + f"<{name}> is a vendor's header; declare what is needed in a " \
@@ -155,24 +157,13 @@ def check_includes(root, path, text):
 
 
 def check_public(root):
-    """Public is what the command line includes and what that includes: all of it, and nothing more."""
-    if not (root / PUBLIC).is_file():
-        return
-    def includes(path):
-        text = (root / path).read_text(encoding="utf-8") if (root / path).is_file() else ""
-        return [name for quote, name in INCLUDE.findall(strip_comments(text)) if quote == '"']
-    public = [name for name in includes(PUBLIC) if name != "harness/library/prefix.h"]
-    used = set()
+    """Public headers include the standard library's and each other alone; tests/library counts them."""
     for path in files_of(root):
-        if room_of(path) != "harness/cli" and path not in public or not path.endswith((".c", ".h")):
+        if not path.startswith(PUBLIC):
             continue
-        for name in includes(path):
-            used.add(name)
-            if name not in public and room_of(name) != "harness/cli":
-                yield f"{path}: \"{name}\" is not public; list it in {PUBLIC}, or do without it"
-    for name in public:
-        if name not in used:
-            yield f"{PUBLIC}: \"{name}\" is used by neither the command line nor a public header"
+        for quote, name in INCLUDE.findall(strip_comments((root / path).read_text(encoding="utf-8"))):
+            if quote == '"' or "/" in name and not name.startswith("assay/"):
+                yield f'{path}: "{name}" is not public: declare what is needed in <assay/...>'
 
 
 def check_shape(path, text, version):
@@ -260,10 +251,10 @@ def self_test():
         "harness/runner/trial.h": '#include "protocols/protocol.h"\n',
         "harness/runner/trial.c": '#include "backends/registry.h"\n',
         "harness/cli/main.c": '#include "harness/runner/trial.h"\n'
-                              '#include "results/store/store.h"\n',
-        "harness/library/assay.h": "".join(f'#include "{name}"\n' for name in (
-            "harness/library/prefix.h", "harness/core/version.h", "protocols/protocol.h",
-            "results/store/store.h", "harness/runner/trial.h")),
+                              '#include "results/store/store.h"\n#include <assay/assay.h>\n',
+        "harness/library/assay/store.h": "#include <stdbool.h>\n",
+        "harness/library/assay/assay.h": "#include <assay/store.h>\n",
+        "harness/library/store.c": '#include <assay/store.h>\n#include "results/store/store.h"\n',
         "reports/html.h": "int x;\n",
         "workloads/models/gpt2.h": '#include "workloads/ops/ops.h"\n',
         "workloads/ops/ops.h": "int x;\n",
@@ -290,10 +281,9 @@ def self_test():
         ("protocols/rule.c", "int x;\n" * (MAX_LINES + 1), "over"),
         ("protocols/rule.c", 'static const char v[] = "9.8.7";\n', "the version is written out"),
         ("results/store/README.md", None, "no README.md"),
-        ("harness/cli/list.c", '#include "reports/html.h"\n', "is not public"),
-        ("harness/runner/trial.h", '#include "protocols/protocol.h"\n#include "results/store/rows.h"\n',
-         "is not public"),
-        ("harness/cli/main.c", '#include "harness/runner/trial.h"\n', "is used by neither"),
+        ("harness/library/assay/run.h", '#include "harness/runner/trial.h"\n', "is not public"),
+        ("harness/library/assay/run.h", "#include <sys/types.h>\n", "is not public"),
+        ("harness/runner/run.c", "#include <assay/assay.h>\n", "against the arrows"),
     ]
     failures = 0
     for path, text, expected in [(None, None, None)] + planted:

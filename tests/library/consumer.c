@@ -1,149 +1,239 @@
 /*
- * What another program does with libassay, in what C17 and C++17 have in common. Writes JSON:
+ * What another program does with libassay, in what C17 and C++17 have in common. Writes lines:
  *
- *   consumer results DATABASE                  the cells, with the metrics of their estimates
- *   consumer analyze SAMPLE_NS...              one trial's estimate
- *   consumer verify DATABASE                   what was found
- *   consumer compare DATABASE RESULT RESULT
- *   consumer devices
+ *   consumer results DATABASE                  ID WORKLOAD STATE, then METRIC VALUE LO HI UNIT
+ * GRADE consumer samples DATABASE RESULT SERIES    UNIT, then the values consumer analyze
+ * SAMPLE_US...              of one trial: VERDICT, the metrics, the findings consumer verify
+ * DATABASE                   as JSON; findings to standard error consumer compare DATABASE A B as
+ * JSON; `record` for A B: keeps it as a gate, too consumer show DATABASE RESULT              as
+ * JSON consumer devices ASSAY                     SPEC NAME consumer run ASSAY DATABASE WORKLOAD
+ * PROTOCOL STOP_AFTER   the campaign; lines to standard error
  *
  * Exit status 1, with the library's message on standard error, where a call fails.
  */
 #include <assay/assay.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static enum status list_results(const char *path, json_t *out, struct error *err)
+static const char *or_none(const char *text)
 {
-    struct store *store = NULL;
-    struct view view;
-    int64_t *cells = NULL;
-    size_t count = 0;
-    enum status status = store_open(path, STORE_READ, 0, &store, err);
+    return text ? text : "-";
+}
 
-    if (status == STATUS_OK)
-        status = view_find_cells(store, 0, &cells, &count, err);
-    if (status == STATUS_OK)
-        status = view_load(store, cells, count, VIEW_SUMMARY, &view, err);
-    for (size_t i = 0; status == STATUS_OK && i < view.cell_count; i++) {
-        const struct view_cell *cell = &view.cells[i];
+static void print_estimate(const struct assay_estimate *estimate)
+{
+    const struct assay_finding *finding;
+    const struct assay_metric *metric;
 
-        if (cell->estimate)
-            json_object_set_new(out, cell->result,
-                                json_pack("{s:s, s:o}", "workload", cell->workload, "metrics",
-                                          metrics_to_json(cell->estimate->metrics)));
+    for (size_t i = 0; (metric = assay_estimate_metric(estimate, i)) != NULL; i++)
+        printf("\t%s\t%.17g\t%.17g\t%.17g\t%s\t%s\n", metric->id, metric->value, metric->lo,
+               metric->hi, metric->unit, metric->grade);
+    for (size_t i = 0; (finding = assay_estimate_finding(estimate, i)) != NULL; i++)
+        fprintf(stderr, "%s %s: %s; %s\n", finding->severity, finding->code, finding->message,
+                finding->remedy);
+}
+
+static enum assay_status list_results(struct assay_store *store)
+{
+    struct assay_filter filter = ASSAY_FILTER_INIT;
+    struct assay_results *results = NULL;
+    const struct assay_result *result;
+    enum assay_status status;
+
+    filter.archived = true;
+    status = assay_results_list(store, &filter, &results);
+    for (size_t i = 0; status == ASSAY_OK && (result = assay_results_at(results, i)) != NULL; i++) {
+        printf("%s\t%s\t%s\t%s\n", result->id, result->workload, result->state,
+               or_none(result->device->name));
+        if (result->estimate)
+            print_estimate(result->estimate);
     }
-    if (status == STATUS_OK)
-        view_finish(&view);
-    free(cells);
-    store_close(store);
+    assay_results_free(results);
     return status;
 }
 
-static enum status analyze(char **words, size_t count, json_t *out, struct error *err)
+static enum assay_status print_samples(struct assay_store *store, const char *id,
+                                       const char *series)
 {
-    const struct estimate_options options = estimate_options_default();
-    int64_t *samples = (int64_t *)calloc(count + 1, sizeof(*samples));
-    struct estimate *estimate = NULL;
-    struct estimate_series series;
-    enum status status;
+    struct assay_results *results = NULL;
+    struct assay_samples *samples = NULL;
+    const struct assay_result *result;
+    enum assay_status status = assay_results_list(store, NULL, &results);
 
-    memset(&series, 0, sizeof(series));
-    for (size_t i = 0; samples && i < count; i++)
-        samples[i] = atoll(words[i]);
-    series.sample_ns = samples;
-    series.count = samples ? count : 0;
-    status = estimate_cell(&series, 1, &options, &estimate, err);
-    if (status == STATUS_OK)
-        json_object_set_new(out, "estimate", estimate_to_json(estimate));
-    estimate_destroy(estimate);
-    free(samples);
-    return status;
-}
-
-static void found(void *context, const struct verify_finding *finding)
-{
-    if (finding->level == VERIFY_WRONG)
-        json_array_append_new((json_t *)context, json_string(finding->message));
-}
-
-static enum status verify(const char *path, json_t *out, struct error *err)
-{
-    struct verify_options options;
-    struct verify_summary summary;
-    char root[DIGEST_HEX_SIZE];
-    json_t *wrong = json_array();
-    enum status status;
-
-    memset(&options, 0, sizeof(options));
-    options.context = wrong;
-    options.found = found;
-    options.derive = cell_from_record;
-    options.tolerance = tolerance_from_record;
-    verify_watch_memory();
-    status = verify_file(path, &options, &summary, err);
-    if (status == STATUS_OK)
-        json_object_update_new(
-            out,
-            json_pack("{s:I, s:s, s:I, s:I, s:I, s:I, s:I}", "leaves", (json_int_t)summary.leaves,
-                      "root", digest_hex(&summary.root, root), "records", (json_int_t)summary.rows,
-                      "estimates", (json_int_t)summary.estimates, "comparisons",
-                      (json_int_t)summary.comparisons, "wrong", (json_int_t)summary.wrong, "notes",
-                      (json_int_t)summary.notes));
-    json_object_set_new(out, "messages", wrong);
-    return status;
-}
-
-static enum status compare(const char *path, const char *a, const char *b, json_t *out,
-                           struct error *err)
-{
-    const struct compare_options options = compare_options_default();
-    struct stored_comparison comparison;
-    struct store *store = NULL;
-    enum status status = store_open(path, STORE_READ, 0, &store, err);
-
-    if (status == STATUS_OK)
-        status = stored_comparison_make(store, a, b, &options, &comparison, err);
-    if (status == STATUS_OK) {
-        json_object_update_new(out, stored_comparison_json(&comparison));
-        stored_comparison_finish(&comparison);
+    for (size_t i = 0; status == ASSAY_OK && (result = assay_results_at(results, i)) != NULL; i++) {
+        if (strcmp(result->id, id) != 0)
+            continue;
+        status = assay_samples_load(store, assay_results_trial(results, i, 0), series, &samples);
+        for (size_t k = 0; status == ASSAY_OK && k < samples->count; k++)
+            printf("%.17g %s\n", samples->values[k], samples->unit);
+        assay_samples_free(samples);
     }
-    store_close(store);
+    assay_results_free(results);
     return status;
 }
 
-/* What only the program itself can do. */
-static enum status devices(json_t *out, struct error *err)
+static enum assay_status analyze(char **words, size_t count)
 {
-    json_t *probe = NULL;
-    enum status status = probe_run(NULL, 0, &probe, err);
+    struct assay_analyze_options options = ASSAY_ANALYZE_OPTIONS_INIT;
+    double *values = (double *)calloc(count + 1, sizeof(*values));
+    struct assay_series series = {values, count, 0};
+    struct assay_estimate *estimate = NULL;
+    enum assay_status status;
 
-    if (status == STATUS_OK)
-        json_object_set_new(out, "probe", probe);
+    for (size_t i = 0; values && i < count; i++)
+        values[i] = atof(words[i]);
+    options.unit_ns = 1000;
+    status = assay_analyze(&series, 1, &options, &estimate);
+    if (status == ASSAY_OK) {
+        printf("%s\t%.17g\n", estimate->verdict,
+               assay_estimate_find(estimate, estimate->headline)->value);
+        print_estimate(estimate);
+    }
+    assay_estimate_free(estimate);
+    free(values);
+    return status;
+}
+
+static bool go_on(void *context, const char *doing, uint64_t done, uint64_t total)
+{
+    *(uint64_t *)context += doing != NULL && (total == 0 || done <= total);
+    return true;
+}
+
+/* Prints text that the library gave. */
+static enum assay_status print_text(enum assay_status status, char *text)
+{
+    if (status == ASSAY_OK)
+        puts(text);
+    assay_free(text);
+    return status;
+}
+
+static enum assay_status verify(const char *path)
+{
+    struct assay_verify_options options = ASSAY_VERIFY_OPTIONS_INIT;
+    struct assay_verification *made = NULL;
+    const struct assay_verify_finding *finding;
+    uint64_t calls = 0;
+    char *text = NULL;
+    enum assay_status status;
+
+    options.context = &calls;
+    options.progress = go_on;
+    status = assay_verify(path, &options, &made);
+    if (status == ASSAY_OK) {
+        if (assay_verification_summary(made)->wrong == 0 &&
+            !assay_verification_summary(made)->verified)
+            fprintf(stderr, "not verified in part\n");
+        for (size_t i = 0; (finding = assay_verification_finding(made, i)) != NULL; i++)
+            fprintf(stderr, "%s: %s\n", finding->level, finding->message);
+        status = assay_verification_json(made, &text);
+        status = print_text(status, text);
+    }
+    assay_verification_free(made);
+    return status;
+}
+
+static enum assay_status compare(struct assay_store *store, const char *a, const char *b,
+                                 bool record)
+{
+    struct assay_compare_options options = ASSAY_COMPARE_OPTIONS_INIT;
+    struct assay_comparison *comparison = NULL;
+    const struct assay_difference *one;
+    char *text = NULL;
+    enum assay_status status;
+
+    options.margin = 0.02;
+    status = assay_compare(store, a, b, &options, &comparison);
+    if (status == ASSAY_OK)
+        for (size_t i = 0; (one = assay_comparison_at(comparison, i)) != NULL; i++)
+            fprintf(stderr, "%s %s %s %.17g %s\n", one->comparability, or_none(one->verdict),
+                    one->decision, one->ratio, assay_comparison_decision(comparison));
+    if (status == ASSAY_OK && record)
+        status = assay_comparison_record(comparison, true);
+    if (status == ASSAY_OK)
+        status = assay_comparison_json(comparison, false, &text);
+    status = print_text(status, text);
+    assay_comparison_free(comparison);
+    return status;
+}
+
+static enum assay_status show(struct assay_store *store, const char *id)
+{
+    char *text = NULL;
+    enum assay_status status = assay_result_json(store, id, &text);
+
+    return print_text(status, text);
+}
+
+/* A call with a database. */
+static enum assay_status with_store(char **words, int count)
+{
+    const bool record = !strcmp(words[0], "record");
+    struct assay_store *store = NULL;
+    enum assay_status status =
+        assay_store_open(words[1], record ? ASSAY_WRITE : ASSAY_READ, 0, &store);
+
+    if (status != ASSAY_OK)
+        return status;
+    if (!strcmp(words[0], "results"))
+        status = list_results(store);
+    else if (count == 4 && !strcmp(words[0], "samples"))
+        status = print_samples(store, words[2], words[3]);
+    else if (count == 3)
+        status = show(store, words[2]);
+    else if (count == 4)
+        status = compare(store, words[2], words[3], record);
+    assay_store_close(store);
+    return status;
+}
+
+/* Lines of trials that are still wanted. */
+static bool show_line(void *context, const char *line)
+{
+    int *left = (int *)context;
+
+    if (line)
+        fprintf(stderr, "%s\n", line);
+    if (line && line[0] == '[' && *left > 0)
+        --*left;
+    return *left != 0;
+}
+
+/* ASSAY STOP_AFTER COMMAND...: the data; with STOP_AFTER above 0 it is stopped after so many
+ * trials. */
+static enum assay_status call(char **words)
+{
+    struct assay_call_options options = ASSAY_CALL_OPTIONS_INIT;
+    int left = atoi(words[1]);
+    char *text = NULL;
+    enum assay_status status;
+
+    options.program = words[0];
+    options.context = &left;
+    options.progress = show_line;
+    status = assay_call((const char *const *)(words + 2), &options, &text);
+    if (text)
+        puts(text);
+    assay_free(text);
     return status;
 }
 
 int main(int argc, char **argv)
 {
-    struct error err = ERROR_INIT;
-    enum status status = STATUS_INVALID;
-    json_t *out = json_object();
+    enum assay_status status = ASSAY_INVALID;
 
-    if (argc == 3 && !strcmp(argv[1], "results"))
-        status = list_results(argv[2], out, &err);
-    else if (argc >= 3 && !strcmp(argv[1], "analyze"))
-        status = analyze(argv + 2, (size_t)argc - 2, out, &err);
+    if (argc >= 3 && !strcmp(argv[1], "analyze"))
+        status = analyze(argv + 2, (size_t)argc - 2);
     else if (argc == 3 && !strcmp(argv[1], "verify"))
-        status = verify(argv[2], out, &err);
-    else if (argc == 5 && !strcmp(argv[1], "compare"))
-        status = compare(argv[2], argv[3], argv[4], out, &err);
-    else if (argc == 2 && !strcmp(argv[1], "devices"))
-        status = devices(out, &err);
-    if (status == STATUS_OK)
-        json_dumpf(out, stdout, JSON_REAL_PRECISION(17));
-    else
-        fprintf(stderr, "%s: %s\n", status_name(status), err.message);
-    json_decref(out);
-    return status == STATUS_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+        status = verify(argv[2]);
+    else if (argc >= 5 && !strcmp(argv[1], "call"))
+        status = call(argv + 2);
+    else if (argc >= 3)
+        status = with_store(argv + 1, argc - 1);
+    if (status != ASSAY_OK)
+        fprintf(stderr, "%s: %s\n", assay_status_name(status), assay_error_message());
+    return status == ASSAY_OK ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -27,7 +27,7 @@ ln -s "$(cd "$source" && cd "$(git rev-parse --git-dir)" && pwd)" "$elsewhere/.g
 
 if ! {
     cmake -S "$elsewhere" -B "$elsewhere/build" -G Ninja -DASSAY_TESTS=OFF "$@" &&
-        nice cmake --build "$elsewhere/build" --target assay assay_library
+        nice cmake --build "$elsewhere/build" --target assay assay_shared
 } >"$elsewhere/log" 2>&1; then
     cat "$elsewhere/log"
     exit 1
