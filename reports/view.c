@@ -349,26 +349,3 @@ void view_finish(struct view *view)
     free(view->campaigns);
     *view = (struct view){0};
 }
-
-enum status view_find_cells(struct store *store, const struct store_filter *filter, int64_t **ret,
-                            size_t *ret_count, struct error *err)
-{
-    json_auto_t *rows = NULL;
-    enum status status = store_list_results(store, filter, &rows, err);
-    size_t count = json_array_size(rows), found = 0;
-    int64_t *cells;
-
-    TRY(status);
-    cells = calloc(count + 1, sizeof(*cells));
-    if (!cells)
-        return error_no_memory(err);
-    for (size_t i = 0; i < count; ++i) {
-        struct view_count cell = view_json_count(json_array_get(rows, i), "cell");
-
-        if (cell.known)
-            cells[found++] = cell.value;
-    }
-    *ret = cells;
-    *ret_count = found;
-    return STATUS_OK;
-}

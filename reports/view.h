@@ -179,12 +179,6 @@ enum status view_cell_from_json(json_t *root, enum view_depth depth, struct view
                                 struct error *err);
 void view_cell_finish(struct view_cell *cell);
 
-/*
- * The cells that store_list_results lists, in its order. Heap array.
- */
-enum status view_find_cells(struct store *store, const struct store_filter *filter, int64_t **ret,
-                            size_t *ret_count, struct error *err);
-
 /* "amended 2026-11-20 16:02 UTC by somebody: reason", untrusted; free() it. NULL: no memory. */
 char *view_amendment_words(const json_t *amendment);
 

@@ -44,7 +44,7 @@ static enum status add_campaign(struct cells *cells, struct store *store, const 
     size_t count = 0;
 
     TRY(id ? store_find_campaign(store, id, &filter.campaign, err) : STATUS_OK);
-    TRY(view_find_cells(store, &filter, &rows, &count, err));
+    TRY(store_find_cells(store, &filter, &rows, &count, err));
     return add(cells, rows, count, err);
 }
 

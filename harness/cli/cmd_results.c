@@ -1,5 +1,4 @@
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "harness/cli/commands.h"
@@ -64,18 +63,16 @@ static enum status read_filter(const struct command_line *line, struct store *st
     return STATUS_OK;
 }
 
-static int show_table(struct store *store, const json_t *rows, const struct store_filter *filter)
+static int show_table(struct store *store, const struct store_filter *filter)
 {
-    size_t count = json_array_size(rows);
-    AUTO_FREE int64_t *cells = calloc(count + 1, sizeof(*cells));
+    AUTO_FREE int64_t *cells = NULL;
     struct error err = ERROR_INIT;
     CLEANUP(view_finish) struct view view = {0};
     struct text out = TEXT_INIT;
+    size_t count = 0;
 
-    if (!cells)
-        return ASSAY_EXIT_SYSTEM;
-    EACH(row, rows)
-        cells[row_at] = member_integer(row, "cell");
+    if (store_find_cells(store, filter, &cells, &count, &err) != STATUS_OK)
+        return command_fail(&err);
     if (count == 0) {
         if (filter->workload || filter->device || filter->precision || filter->protocol ||
             filter->since_utc_ns)
@@ -99,8 +96,7 @@ static int show(const struct command_line *line, struct store *store, void *cont
 {
     struct error err = ERROR_INIT;
     struct store_filter filter;
-    json_t *rows = NULL;
-    int result;
+    json_auto_t *rows = NULL;
 
     (void)context;
     if (read_filter(line, store, &filter, &err) != STATUS_OK) {
@@ -109,23 +105,19 @@ static int show(const struct command_line *line, struct store *store, void *cont
     }
     if (command_has(line, KEY_IDS) && !command_has(line, KEY_LIMIT))
         filter.limit = 0;
-    if (store_list_results(store, &filter, &rows, &err) != STATUS_OK)
-        return command_fail(&err);
     if (filter.hide_archived)
         say_archived(store, "--archived shows them");
+    if (!command_has(line, KEY_JSON) && !command_has(line, KEY_IDS))
+        return show_table(store, &filter);
+    if (store_list_results(store, &filter, &rows, &err) != STATUS_OK)
+        return command_fail(&err);
     if (command_has(line, KEY_JSON)) {
         results_view_rows(rows);
-        return output_json(rows);
+        return output_json(json_incref(rows));
     }
-    if (command_has(line, KEY_IDS)) {
-        EACH(row, rows)
-            puts(member_string(row, "id"));
-        result = output_flush();
-    } else {
-        result = show_table(store, rows, &filter);
-    }
-    json_decref(rows);
-    return result;
+    EACH(row, rows)
+        puts(member_string(row, "id"));
+    return output_flush();
 }
 
 static int run(const struct command_line *line)

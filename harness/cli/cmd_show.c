@@ -56,7 +56,7 @@ static bool only_result(struct store *store, const char *bundle, int64_t *ret, i
     AUTO_FREE int64_t *cells = NULL;
     size_t count = 0;
 
-    if (view_find_cells(store, &(struct store_filter){0}, &cells, &count, &err) != STATUS_OK) {
+    if (store_find_cells(store, &(struct store_filter){0}, &cells, &count, &err) != STATUS_OK) {
         *ret_exit = command_fail_store(&err);
         return false;
     }

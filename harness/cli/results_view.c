@@ -45,7 +45,7 @@ int results_view_table(struct store *store, int64_t campaign, struct error *err)
     struct text out = TEXT_INIT;
     AUTO_FREE int64_t *cells = NULL;
     size_t count = 0;
-    enum status status = view_find_cells(store, &filter, &cells, &count, err);
+    enum status status = store_find_cells(store, &filter, &cells, &count, err);
 
     if (status == STATUS_OK)
         status = view_load(store, cells, count, VIEW_SUMMARY, &view, err);

@@ -92,7 +92,7 @@ static enum status list(struct store *store, const struct assay_filter *asked,
 
     if (asked->campaign)
         TRY(store_find_campaign(store, asked->campaign, &filter.campaign, err));
-    TRY(view_find_cells(store, &filter, &cells, &count, err));
+    TRY(store_find_cells(store, &filter, &cells, &count, err));
     TRY(view_load(store, cells, count, VIEW_SUMMARY, &ret->view, err));
     ret->rows = calloc(count + 1, sizeof(*ret->rows));
     for (size_t i = 0; ret->rows && i < ret->view.cell_count; i++)

@@ -415,6 +415,9 @@ struct store_filter {
 extern const char *const store_sort_keys[];
 enum status store_list_results(struct store *store, const struct store_filter *filter, json_t **ret,
                                struct error *err);
+/* The cells (row ids) of these rows, in their order. */
+enum status store_find_cells(struct store *store, const struct store_filter *filter, int64_t **ret,
+                             size_t *ret_count, struct error *err);
 extern const struct type store_result_type;
 
 /* The bodies of the baselines that are on record, newest first, as {"body": ...}; new array. */

@@ -1,7 +1,9 @@
 #include "results/store/store_internal.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "results/store/foreign_worker.h"
 #include "results/store/stored.h"
 
@@ -24,6 +26,7 @@
 
 /* `findings` goes elsewhere (cli/results_view.c). */
 #define COLUMNS STORED_SELECT(STORED_RESULT) ", " SAID("findings") " AS 'findings:json'"
+#define COLUMN_CELL 1 /* the second of STORED_RESULT */
 
 /* What is known of each cell `c` of the campaign `g`. */
 #define JOINS                                                                                      \
@@ -123,40 +126,72 @@ static enum status narrowest(struct store *store, const struct store_filter *fil
     return STATUS_OK;
 }
 
+/* The statement whose rows are the results that pass. */
+static enum status begin(struct store *store, const struct store_filter *filter,
+                         struct statement *ret, struct error *err)
+{
+    int64_t few = 0;
+
+    if (filter->cell) {
+        TRY(statement_begin(store, sql_one, ret, err));
+        statement_i64(ret, filter->cell);
+        return STATUS_OK;
+    }
+    TRY(filter->campaign || filter->sort ? STATUS_OK : narrowest(store, filter, &few, err));
+    TRY(statement_begin(store, filter->sort ? sql_sorted : few ? sql_few : sql_walk, ret, err));
+    statement_i64(ret, filter->campaign);
+    statement_text(ret, filter->workload);
+    statement_text(ret, filter->precision);
+    statement_text(ret, filter->protocol);
+    statement_text(ret, filter->verdict);
+    statement_text(ret, filter->device);
+    statement_i64(ret, filter->limit > 0 ? filter->limit : -1);
+    statement_i64(ret, filter->offset);
+    statement_i64(ret, filter->since_utc_ns);
+    statement_i64(ret, filter->hide_archived);
+    if (few)
+        statement_i64(ret, few);
+    if (filter->sort) {
+        statement_text(ret, filter->sort);
+        statement_i64(ret, filter->descending);
+    }
+    return STATUS_OK;
+}
+
 enum status store_list_results(struct store *store, const struct store_filter *filter, json_t **ret,
                                struct error *err)
 {
     struct statement statement;
-    int64_t few = 0;
 
-    if (filter->cell) {
-        TRY(statement_begin(store, sql_one, &statement, err));
-        statement_i64(&statement, filter->cell);
-        return statement_rows_json(&statement, ret, err);
-    }
-    TRY(filter->campaign || filter->sort ? STATUS_OK : narrowest(store, filter, &few, err));
-    TRY(statement_begin(store,
-                        filter->sort ? sql_sorted
-                        : few        ? sql_few
-                                     : sql_walk,
-                        &statement, err));
-    statement_i64(&statement, filter->campaign);
-    statement_text(&statement, filter->workload);
-    statement_text(&statement, filter->precision);
-    statement_text(&statement, filter->protocol);
-    statement_text(&statement, filter->verdict);
-    statement_text(&statement, filter->device);
-    statement_i64(&statement, filter->limit > 0 ? filter->limit : -1);
-    statement_i64(&statement, filter->offset);
-    statement_i64(&statement, filter->since_utc_ns);
-    statement_i64(&statement, filter->hide_archived);
-    if (few)
-        statement_i64(&statement, few);
-    if (filter->sort) {
-        statement_text(&statement, filter->sort);
-        statement_i64(&statement, filter->descending);
-    }
+    TRY(begin(store, filter, &statement, err));
     return statement_rows_json(&statement, ret, err);
+}
+
+enum status store_find_cells(struct store *store, const struct store_filter *filter, int64_t **ret,
+                             size_t *ret_count, struct error *err)
+{
+    CLEANUP(statement_end) struct statement statement = {0};
+    AUTO_FREE int64_t *cells = NULL;
+    size_t count = 0, capacity = 0;
+    enum status status;
+
+    TRY(begin(store, filter, &statement, err));
+    while (statement_next(&statement, &status, err)) {
+        if (count == capacity) {
+            int64_t *grown = realloc(cells, (2 * capacity + 16) * sizeof(*grown));
+
+            if (!grown)
+                return error_no_memory(err);
+            cells = grown;
+            capacity = 2 * capacity + 16;
+        }
+        cells[count++] = sqlite3_column_int64(statement.handle, COLUMN_CELL);
+    }
+    TRY(status);
+    *ret = cells;
+    *ret_count = count;
+    cells = NULL;
+    return STATUS_OK;
 }
 
 enum status store_list_baselines(struct store *store, json_t **ret, struct error *err)
