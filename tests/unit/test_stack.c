@@ -3,6 +3,7 @@
  * FLOPs of GPT-2, the derivative of a small Llama against differences, and parameters that depend
  * on the seed and their place.
  */
+#include "workloads/models/graph_onnx.h"
 #include "workloads/models/stack.h"
 
 #include <math.h>
@@ -14,7 +15,6 @@
 #include "tests/support/unit.h"
 #include "workloads/graph/interpreter.h"
 #include "workloads/graph/operators.h"
-#include "workloads/models/stack_onnx.h"
 #include "workloads/onnx/model.h"
 #include "workloads/onnx/reference.h"
 
@@ -316,21 +316,36 @@ TEST(derivative_of_a_llama)
     stop(&running);
 }
 
+static struct graph_onnx onnx_of(const struct stack_graph *graph, uint64_t length,
+                                 const float *weights)
+{
+    return (struct graph_onnx){.graph = graph->graph,
+                               .name = "stack",
+                               .output = "output",
+                               .out = graph->out,
+                               .nodes = graph->graph->node_count,
+                               .weights = weights,
+                               .align = 1,
+                               .length = length};
+}
+
 /* The ONNX model that frameworks run, by the reference of ONNX files, and the graph's own. */
 static void check_onnx(const char *yaml, uint64_t sequences, uint64_t length)
 {
     const uint64_t rows = sequences * length;
-    struct onnx_array in = {.name = STACK_ONNX_TOKENS, .rank = 2, .shape = {sequences, length}};
-    struct onnx_array out = {.name = STACK_ONNX_OUTPUT, .rank = 2};
+    struct onnx_array in = {.name = GRAPH_ONNX_TOKENS, .rank = 2, .shape = {sequences, length}};
+    struct onnx_array out = {.name = "output", .rank = 2};
     struct onnx_reference *reference = NULL;
     struct onnx_model model = {0};
     struct running running = {0};
+    struct graph_onnx onnx;
     struct text file;
     int32_t tokens[24];
 
     start(&running, yaml, sequences, length);
     text_init(&file);
-    ASSERT_OK(stack_onnx_write(&running.graph, length, running.weights, &file, err));
+    onnx = onnx_of(&running.graph, length, running.weights);
+    ASSERT_OK(graph_onnx_write(&onnx, &file, err));
     ASSERT_OK(onnx_model_read(file.data, file.length, &model, err));
     ASSERT_OK(onnx_reference_create(&model, &reference, err));
     in.elements = rows;
@@ -364,20 +379,24 @@ static void refuse_onnx(void)
     struct stack large = read(TINYLLAMA, 8), small = read(SMALL_LLAMA, 8);
     struct error refusal = ERROR_INIT;
     struct stack_graph graph;
+    struct graph_onnx onnx;
     uint32_t in[2];
 
     ASSERT_OK(stack_graph_init(&graph, &large, 1, 8, err));
-    assert_int_equal(stack_onnx_check(&graph, &refusal), STATUS_INVALID);
+    onnx = onnx_of(&graph, 8, NULL);
+    assert_int_equal(graph_onnx_check(&onnx, &refusal), STATUS_INVALID);
     assert_non_null(strstr(refusal.message, "2 GiB"));
     stack_graph_finish(&graph);
     ASSERT_OK(stack_graph_init(&graph, &small, 1, 8, err));
-    ASSERT_OK(stack_onnx_check(&graph, err));
+    onnx = onnx_of(&graph, 8, NULL);
+    ASSERT_OK(graph_onnx_check(&onnx, err));
     in[0] = graph.out;
     ASSERT_OK(graph_give(graph.graph, GRAPH_INDICES, "targets", (struct graph_shape){{8}, 1},
                          &in[1], err));
     ASSERT_OK(graph_add(graph.graph, &graph_op_cross_entropy, (struct graph_attributes){0}, "loss",
                         in, 2, &in[0], err));
-    assert_int_equal(stack_onnx_check(&graph, &refusal), STATUS_UNSUPPORTED);
+    onnx.nodes = graph.graph->node_count;
+    assert_int_equal(graph_onnx_check(&onnx, &refusal), STATUS_UNSUPPORTED);
     assert_non_null(strstr(refusal.message, "loss (cross_entropy) has no form in ONNX"));
     stack_graph_finish(&graph);
     stack_finish(&large);

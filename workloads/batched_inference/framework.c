@@ -30,12 +30,12 @@ enum status inference_take_framework(struct inference_instance *instance, struct
     const struct gpt2_device *model = instance->gpt2.model;
     const struct gpt2_device_plan *plan = &model->plan;
     const struct framework_array tokens = inference_array(
-        GPT2_ONNX_TOKENS, DTYPE_I32, model->buffers[GPT2_TOKENS], plan->sequences, plan->length);
+        GRAPH_ONNX_TOKENS, DTYPE_I32, model->buffers[GPT2_TOKENS], plan->sequences, plan->length);
     const struct framework_array logits =
         inference_array(GPT2_ONNX_LOGITS, DTYPE_F32, model->buffers[GPT2_LOGITS],
                         plan->sequences * plan->length, plan->shape.vocabulary);
     struct gpt2_onnx onnx = {.shape = &plan->shape,
-                             .pass = GPT2_ONNX_WHOLE,
+                             .pass = GRAPH_ONNX_WHOLE,
                              .sequences = plan->sequences,
                              .length = plan->length};
     struct framework_model wanted = workload_framework_model(&instance->gpt2.base);

@@ -1,5 +1,5 @@
 /*
- * Tokens by a framework: a model of the prefill and one of a step (workloads/models/gpt2_onnx.h),
+ * Tokens by a framework: a model of the prefill and one of a step (workloads/models/graph_onnx.h),
  * over one cache, which lies as their arrays do: (layers, 2, sequences, heads, room, size). What is
  * left to the host between two runs is to put the keys and values of a step's tokens behind the
  * others, and to choose the token of the largest logit.
@@ -24,7 +24,7 @@ struct generation_framework {
     struct buffer *buffers[ARRAYS];
     void *memory[ARRAYS];
     /* Of the cache's arrays, keys and values of a layer in turn, and then those of the past. */
-    char (*names)[GPT2_TENSOR_NAME_MAX];
+    char (*names)[GRAPH_ONNX_CACHE_NAME_MAX];
     int model; /* of the pass that is set */
 };
 
@@ -105,7 +105,7 @@ static enum status prepare(struct generation_instance *instance, int number, str
     const struct gpt2_onnx onnx = {
         .shape = &plan->shape,
         .parameters = instance->inference.weights,
-        .pass = step ? GPT2_ONNX_STEP : GPT2_ONNX_PREFILL,
+        .pass = step ? GRAPH_ONNX_STEP : GRAPH_ONNX_PREFILL,
         .sequences = plan->slots,
         .length = step ? 1 : plan->length,
         .room = room,
@@ -113,9 +113,9 @@ static enum status prepare(struct generation_instance *instance, int number, str
     };
 
     inputs[0] =
-        inference_array(GPT2_ONNX_TOKENS, DTYPE_I32, framework->buffers[step ? TOKENS : PROMPTS],
+        inference_array(GRAPH_ONNX_TOKENS, DTYPE_I32, framework->buffers[step ? TOKENS : PROMPTS],
                         plan->slots, onnx.length);
-    inputs[1] = inference_array(GPT2_ONNX_POSITION, DTYPE_I32, framework->buffers[POSITION], 1, 1);
+    inputs[1] = inference_array(GRAPH_ONNX_POSITION, DTYPE_I32, framework->buffers[POSITION], 1, 1);
     inputs[1].rank = 1;
     outputs[0] = inference_array(GPT2_ONNX_LOGITS, DTYPE_F32, framework->buffers[LOGITS],
                                  plan->slots, plan->shape.vocabulary);
@@ -150,7 +150,7 @@ enum status generation_take_framework(struct generation_instance *instance, stru
     if (!framework || !framework->names)
         return error_no_memory(err);
     for (uint64_t i = 0; i < 2 * count; i++)
-        gpt2_onnx_cache_name(i >= count, i % 2, i % count / 2, framework->names[i]);
+        graph_onnx_cache_name(i >= count, i % 2, i % count / 2, framework->names[i]);
     TRY(take_memory(framework, model, err));
     TRY(inference_take_weights(&instance->inference, err));
     TRY(prepare(instance, PREFILL, err));

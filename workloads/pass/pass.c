@@ -17,7 +17,7 @@
 #include "workloads/graph/operators.h"
 #include "workloads/graph/plan.h"
 #include "workloads/kinds.h"
-#include "workloads/models/stack_onnx.h"
+#include "workloads/models/graph_onnx.h"
 #include "workloads/storage.h"
 
 #define LENGTH_MAX (1 << 20)
@@ -461,17 +461,31 @@ static enum status make_session(struct pass_instance *instance, struct error *er
 
 /* ---- by a framework ---- */
 
+#define ONNX_OUTPUT "output"
+
+static struct graph_onnx onnx_of(const struct pass_instance *instance)
+{
+    return (struct graph_onnx){.graph = instance->graph.graph,
+                               .name = "stack",
+                               .output = ONNX_OUTPUT,
+                               .out = instance->graph.out,
+                               .nodes = instance->graph.forward,
+                               .weights = instance->weights,
+                               .align = 1,
+                               .length = instance->length};
+}
+
 static enum status prepare(struct pass_instance *instance, const struct text *model,
                            struct error *err)
 {
     const struct framework_array tokens = {
-        .name = STACK_ONNX_TOKENS,
+        .name = GRAPH_ONNX_TOKENS,
         .type = DTYPE_I32,
         .rank = 2,
         .shape = {(int64_t)instance->sequences, (int64_t)instance->length},
         .buffer = instance->input};
     const struct framework_array output = {
-        .name = STACK_ONNX_OUTPUT,
+        .name = ONNX_OUTPUT,
         .type = DTYPE_F32,
         .rank = 2,
         .shape = {(int64_t)(instance->sequences * instance->length), (int64_t)instance->columns},
@@ -489,13 +503,14 @@ static enum status prepare(struct pass_instance *instance, const struct text *mo
 static enum status take_framework(struct pass_instance *instance, struct error *err)
 {
     const uint64_t rows = instance->sequences * instance->length;
+    const struct graph_onnx onnx = onnx_of(instance);
     CLEANUP(text_finish) struct text model = {0};
 
     instance->type = DTYPE_F32;
     text_init(&model);
     TRY(device_buffer_alloc(instance->base.device, rows * instance->columns * sizeof(float),
                             BUFFER_READ_WRITE, &instance->output, err));
-    TRY(stack_onnx_write(&instance->graph, instance->length, instance->weights, &model, err));
+    TRY(graph_onnx_write(&onnx, &model, err));
     return prepare(instance, &model, err);
 }
 
@@ -503,6 +518,7 @@ static enum status init(struct workload_instance *base, struct error *err)
 {
     struct pass_instance *instance = (struct pass_instance *)base;
     const struct pass_parameters *parameters = base->work.workload->parameters;
+    struct graph_onnx onnx;
     uint64_t rows, indices;
 
     if (parameters->trains && base->work.framework)
@@ -520,8 +536,8 @@ static enum status init(struct workload_instance *base, struct error *err)
         return error_set(err, STATUS_UNSUPPORTED,
                          "frameworks run passes over whole sequences, not `decode` over a cache: "
                          "leave --worker out, or write sequence_length");
-    TRY(base->work.framework ? stack_onnx_check(&instance->graph, err)
-                             : check_memory(instance, err));
+    onnx = onnx_of(instance);
+    TRY(base->work.framework ? graph_onnx_check(&onnx, err) : check_memory(instance, err));
     indices = parameters->trains ? OP_TOKENS_LENGTH(rows) : rows;
     instance->tokens = malloc(rows * sizeof(*instance->tokens));
     if (!instance->tokens)

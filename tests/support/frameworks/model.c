@@ -16,7 +16,7 @@ static void take_shape(struct model *model, const struct onnx_tensor *tensor)
         shape->width = tensor->shape[1];
     } else if (!strcmp(tensor->name, "wpe")) {
         model->length = shape->context = tensor->shape[0];
-    } else if (!strcmp(tensor->name, "shape.heads")) {
+    } else if (!strcmp(tensor->name, "h0.attn.heads")) {
         int64_t split[4];
 
         memcpy(split, tensor->raw.at, sizeof(split));
