@@ -78,18 +78,23 @@ static enum status flatten(struct onnx_step *step)
     return copy_as(step, 2, shape);
 }
 
-/* Bits of the axes in an attribute `axes` or in the second input; `given`: whether there are any.
+/*
+ * Bits of the axes in an attribute `axes` or in the second input, and how many they are or
+ * ONNX_ABSENT; with `adds` they count in an array that has them besides those of the first input.
  */
-static enum status take_axes(const struct onnx_step *step, size_t rank, unsigned *ret,
-                             bool *ret_given)
+static enum status take_axes(const struct onnx_step *step, bool adds, unsigned *ret,
+                             size_t *ret_count)
 {
     int64_t axes[ONNX_RANK_MAX];
-    size_t count, axis;
+    size_t axis, count, rank = step->in[0]->rank;
 
-    TRY(onnx_step_list(step, "axes", 1, axes, ONNX_RANK_MAX, &count));
+    TRY(onnx_step_list(step, "axes", 1, axes, ONNX_RANK_MAX, ret_count));
+    count = *ret_count == ONNX_ABSENT ? 0 : *ret_count;
+    rank += adds ? count : 0;
+    if (rank > ONNX_RANK_MAX)
+        return onnx_step_fail(step, "its result has more than 8 dimensions");
     *ret = 0;
-    *ret_given = count != ONNX_ABSENT;
-    for (size_t i = 0; i < count && *ret_given; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (!onnx_axis(axes[i], rank, &axis) || *ret & 1u << axis)
             return onnx_step_fail(step, "an axis of it is beyond the dimensions, or given twice");
         *ret |= 1u << axis;
@@ -102,12 +107,11 @@ static enum status squeeze(struct onnx_step *step)
     const struct onnx_array *in = step->in[0];
     uint64_t shape[ONNX_RANK_MAX];
     unsigned axes = 0;
-    size_t rank = 0;
-    bool given = false;
+    size_t count = 0, rank = 0;
 
-    TRY(take_axes(step, in->rank, &axes, &given));
+    TRY(take_axes(step, false, &axes, &count));
     for (size_t i = 0; i < in->rank; i++) {
-        const bool goes = given ? axes & 1u << i : in->shape[i] == 1;
+        const bool goes = count != ONNX_ABSENT ? axes & 1u << i : in->shape[i] == 1;
 
         if (goes && in->shape[i] != 1)
             return onnx_step_fail(step, "an axis that it removes is longer than 1");
@@ -117,22 +121,16 @@ static enum status squeeze(struct onnx_step *step)
     return copy_as(step, rank, shape);
 }
 
-/* Axes count in the output. */
 static enum status unsqueeze(struct onnx_step *step)
 {
     const struct onnx_array *in = step->in[0];
-    int64_t list[ONNX_RANK_MAX];
     uint64_t shape[ONNX_RANK_MAX];
     unsigned axes = 0;
     size_t count = 0, from = 0;
-    bool given = false;
 
-    TRY(onnx_step_list(step, "axes", 1, list, ONNX_RANK_MAX, &count));
+    TRY(take_axes(step, true, &axes, &count));
     if (count == ONNX_ABSENT)
         return onnx_step_fail(step, "its axes are missing");
-    if (in->rank + count > ONNX_RANK_MAX)
-        return onnx_step_fail(step, "its result has more than 8 dimensions");
-    TRY(take_axes(step, in->rank + count, &axes, &given));
     for (size_t i = 0; i < in->rank + count; i++)
         shape[i] = axes & 1u << i ? 1 : in->shape[from++];
     return copy_as(step, in->rank + count, shape);
@@ -163,18 +161,27 @@ static enum status transpose(struct onnx_step *step)
     return STATUS_OK;
 }
 
+/* The shape that an input says. */
+static enum status take_shape(const struct onnx_step *step, size_t input, uint64_t *ret,
+                              size_t *ret_rank)
+{
+    double sides[ONNX_RANK_MAX];
+
+    TRY(onnx_step_numbers(step, input, sides, ONNX_RANK_MAX, ret_rank));
+    for (size_t i = 0; i < *ret_rank; i++) {
+        if (!(sides[i] >= 0.0 && sides[i] <= 0x1p31))
+            return onnx_step_fail(step, "its shape is not valid");
+        ret[i] = (uint64_t)sides[i];
+    }
+    return STATUS_OK;
+}
+
 static enum status expand(struct onnx_step *step)
 {
     const struct onnx_array *in = step->in[0];
     struct onnx_array wanted = {0}, all = {0};
-    double sides[ONNX_RANK_MAX];
 
-    TRY(onnx_step_numbers(step, 1, sides, ONNX_RANK_MAX, &wanted.rank));
-    for (size_t i = 0; i < wanted.rank; i++) {
-        if (!(sides[i] >= 0.0 && sides[i] <= 0x1p31))
-            return onnx_step_fail(step, "its shape is not valid");
-        wanted.shape[i] = (uint64_t)sides[i];
-    }
+    TRY(take_shape(step, 1, wanted.shape, &wanted.rank));
     if (!onnx_broadcast(in, &wanted, &all.rank, all.shape))
         return onnx_step_fail(step, "its input does not fit the shape");
     TRY(onnx_step_shape(step, all.rank, all.shape));
@@ -230,8 +237,7 @@ static enum status gather(struct onnx_step *step)
     uint64_t shape[2 * ONNX_RANK_MAX], outer, side, inner;
     size_t axis, rank = 0;
 
-    if (!onnx_step_axis(step, 0, &axis))
-        return onnx_step_fail(step, "its axis is beyond its input's dimensions");
+    TRY(onnx_step_axis(step, 0, &axis));
     for (size_t i = 0; i < axis; i++)
         shape[rank++] = in->shape[i];
     for (size_t i = 0; i < indices->rank; i++)
@@ -258,8 +264,7 @@ static enum status concat(struct onnx_step *step)
     uint64_t shape[ONNX_RANK_MAX], outer, side, inner, at = 0;
     size_t axis;
 
-    if (!onnx_step_axis(step, 0, &axis))
-        return onnx_step_fail(step, "its axis is beyond its input's dimensions");
+    TRY(onnx_step_axis(step, 0, &axis));
     memcpy(shape, step->in[0]->shape, sizeof(shape));
     shape[axis] = 0;
     for (size_t k = 0; k < step->count; k++) {
@@ -321,8 +326,7 @@ static enum status split(struct onnx_step *step)
     uint64_t sizes[ONNX_OUTPUTS_MAX], shape[ONNX_RANK_MAX], outer, side, inner, at = 0;
     size_t axis;
 
-    if (!onnx_step_axis(step, 0, &axis))
-        return onnx_step_fail(step, "its axis is beyond its input's dimensions");
+    TRY(onnx_step_axis(step, 0, &axis));
     onnx_span(in, axis, &outer, &side, &inner);
     TRY(part_sizes(step, side, sizes));
     memcpy(shape, in->shape, sizeof(shape));
@@ -398,6 +402,86 @@ static enum status slice(struct onnx_step *step)
     return STATUS_OK;
 }
 
+/* ---- borders around an array, or less of it ---- */
+
+enum border { CONSTANT, REFLECT, EDGE, WRAP, BORDERS };
+
+/* Where an element beyond `side` comes from; -1: from nowhere. */
+static int64_t beyond(enum border border, int64_t at, int64_t side)
+{
+    const int64_t period = border == REFLECT ? 2 * side - 2 : side;
+
+    if ((at >= 0 && at < side) || border == CONSTANT || side == 0)
+        return at >= 0 && at < side ? at : -1;
+    if (border == EDGE || period == 0)
+        return at < 0 ? 0 : side - 1;
+    at = (at % period + period) % period;
+    return border == REFLECT && at >= side ? period - at : at;
+}
+
+/* How many elements are added before and behind each axis; fewer than none cuts some off. */
+static enum status read_pads(const struct onnx_step *step, int64_t before[ONNX_RANK_MAX],
+                             uint64_t shape[ONNX_RANK_MAX])
+{
+    const struct onnx_array *in = step->in[0];
+    int64_t pads[2 * ONNX_RANK_MAX], axes[ONNX_RANK_MAX];
+    size_t count = 0, axis_count = 0, axis;
+
+    TRY(onnx_step_list(step, "pads", 1, pads, 2 * ONNX_RANK_MAX, &count));
+    TRY(onnx_step_list(step, "axes", 3, axes, ONNX_RANK_MAX, &axis_count));
+    if (axis_count == ONNX_ABSENT)
+        for (axis_count = 0; axis_count < in->rank; axis_count++)
+            axes[axis_count] = (int64_t)axis_count;
+    if (count != 2 * axis_count)
+        return onnx_step_fail(step, "its pads are not two for each axis");
+    memcpy(shape, in->shape, sizeof(in->shape));
+    for (size_t i = 0; i < axis_count; i++) {
+        const int64_t behind = pads[axis_count + i];
+
+        if (!onnx_axis(axes[i], in->rank, &axis))
+            return onnx_step_fail(step, "an axis of it is beyond the dimensions");
+        if (pads[i] < -(1 << 30) || pads[i] > 1 << 30 || behind < -(1 << 30) || behind > 1 << 30 ||
+            (int64_t)in->shape[axis] + pads[i] + behind < 0)
+            return onnx_step_fail(step, "its pads leave no axis, or make it too long");
+        before[axis] = pads[i];
+        shape[axis] = (uint64_t)((int64_t)in->shape[axis] + pads[i] + behind);
+    }
+    return STATUS_OK;
+}
+
+/* Before version 11 pads and value are attributes. */
+static enum status pad(struct onnx_step *step)
+{
+    static const char *const names[] = {"constant", "reflect", "edge", "wrap", NULL};
+    const struct onnx_array *in = step->in[0], *given = onnx_step_input(step, 2);
+    const enum border border = (enum border)onnx_step_choice(step, "mode", names[0], names);
+    int64_t before[ONNX_RANK_MAX] = {0};
+    uint64_t shape[ONNX_RANK_MAX] = {0};
+    double value = onnx_step_number(step, "value", 0.0);
+
+    if (border == BORDERS)
+        return onnx_step_fail(step,
+                              "the reference in fp64 pads by constant, reflect, edge and wrap");
+    if (given && given->elements != 1)
+        return onnx_step_fail(step, "the value that it pads with is not one number");
+    TRY(read_pads(step, before, shape));
+    TRY(onnx_step_shape(step, in->rank, shape));
+    value = given ? given->data[0] : value;
+    for (uint64_t i = 0; i < step->out->elements; i++) {
+        uint64_t rest = i;
+        int64_t at = 0, by = 1;
+
+        for (size_t d = in->rank; d-- > 0; rest /= shape[d], by *= (int64_t)in->shape[d]) {
+            const int64_t place =
+                beyond(border, (int64_t)(rest % shape[d]) - before[d], (int64_t)in->shape[d]);
+
+            at = place < 0 || at < 0 ? -1 : at + place * by;
+        }
+        step->out->data[i] = at < 0 ? value : in->data[at];
+    }
+    return STATUS_OK;
+}
+
 /* ---- shapes and constants ---- */
 
 /* From version 15 on a part of it, whose ends are cut to the dimensions there are. */
@@ -426,16 +510,11 @@ static enum status size_of(struct onnx_step *step)
 static enum status constant_of_shape(struct onnx_step *step)
 {
     const struct onnx_attribute *given = onnx_node_attribute(step->node, "value");
-    double sides[ONNX_RANK_MAX], value = 0.0;
     uint64_t shape[ONNX_RANK_MAX];
+    double value = 0.0;
     size_t rank = 0;
 
-    TRY(onnx_step_numbers(step, 0, sides, ONNX_RANK_MAX, &rank));
-    for (size_t i = 0; i < rank; i++) {
-        if (!(sides[i] >= 0.0 && sides[i] <= 0x1p31))
-            return onnx_step_fail(step, "its shape is not valid");
-        shape[i] = (uint64_t)sides[i];
-    }
+    TRY(take_shape(step, 0, shape, &rank));
     if (given && (!given->tensor || given->tensor->elements != 1))
         return onnx_step_fail(step, "its value is not one number");
     if (given)
@@ -478,26 +557,24 @@ static enum status constant(struct onnx_step *step)
     return STATUS_OK;
 }
 
-#define RUN(name, least, most, function, attributes)                                               \
-    {                                                                                              \
-        name, least, most, function, NULL, NULL, attributes, 0, false                              \
-    }
-
 const struct onnx_operator onnx_move_operators[] = {
-    RUN("Reshape", 2, 2, reshape, "allowzero"),
-    RUN("Flatten", 1, 1, flatten, "axis"),
-    RUN("Squeeze", 1, 2, squeeze, "axes"),
-    RUN("Unsqueeze", 1, 2, unsqueeze, "axes"),
-    RUN("Transpose", 1, 1, transpose, "perm"),
-    RUN("Expand", 2, 2, expand, NULL),
-    RUN("Tile", 2, 2, tile, NULL),
-    RUN("Gather", 2, 2, gather, "axis"),
-    RUN("Concat", 1, ONNX_INPUTS_MAX, concat, "axis"),
-    RUN("Slice", 1, 5, slice, "starts ends axes"),
-    RUN("ConstantOfShape", 1, 1, constant_of_shape, "value"),
-    RUN("Constant", 0, 0, constant, "value value_float value_floats value_int value_ints"),
-    {"Split", 1, 2, split, NULL, NULL, "axis split num_outputs", ONNX_OUTPUTS_MAX, false},
-    {"Shape", 1, 1, shape_of, NULL, NULL, "start end", 0, true},
-    {"Size", 1, 1, size_of, NULL, NULL, NULL, 0, true},
+    {"Reshape", 2, 2, .run = reshape, .attributes = "allowzero"},
+    {"Flatten", 1, 1, .run = flatten, .attributes = "axis"},
+    {"Squeeze", 1, 2, .run = squeeze, .attributes = "axes"},
+    {"Unsqueeze", 1, 2, .run = unsqueeze, .attributes = "axes"},
+    {"Transpose", 1, 1, .run = transpose, .attributes = "perm"},
+    {"Expand", 2, 2, .run = expand},
+    {"Tile", 2, 2, .run = tile},
+    {"Gather", 2, 2, .run = gather, .attributes = "axis"},
+    {"Concat", 1, ONNX_INPUTS_MAX, .run = concat, .attributes = "axis"},
+    {"Slice", 1, 5, .run = slice, .attributes = "starts ends axes"},
+    {"ConstantOfShape", 1, 1, .run = constant_of_shape, .attributes = "value"},
+    {"Constant", 0, 0, .run = constant,
+     .attributes = "value value_float value_floats value_int value_ints"},
+    {"Pad", 1, 4, .run = pad, .attributes = "mode pads value"},
+    {"Split", 1, 2, .run = split, .attributes = "axis split num_outputs",
+     .outputs = ONNX_OUTPUTS_MAX},
+    {"Shape", 1, 1, .run = shape_of, .attributes = "start end", .of_shapes = true},
+    {"Size", 1, 1, .run = size_of, .of_shapes = true},
     {0},
 };

@@ -6,7 +6,7 @@
 #include "workloads/check/reference_math.h"
 #include "workloads/onnx/reference.h"
 
-/* The formulas of one element, and of two. */
+/* The formulas of one element, of two, and of one and two numbers. */
 #define OF_ONE(name, formula)                                                                      \
     static double name(double x)                                                                   \
     {                                                                                              \
@@ -14,6 +14,11 @@
     }
 #define OF_TWO(name, formula)                                                                      \
     static double name(double x, double y)                                                         \
+    {                                                                                              \
+        return formula;                                                                            \
+    }
+#define OF_WITH(name, formula)                                                                     \
+    static double name(double x, double a, double b)                                               \
     {                                                                                              \
         return formula;                                                                            \
     }
@@ -26,6 +31,8 @@ OF_ONE(negative, -x)
 OF_ONE(reciprocal, 1.0 / x)
 OF_ONE(same, x)
 OF_ONE(is_not, x == 0.0)
+OF_ONE(is_true, x != 0.0)
+OF_ONE(exact_gelu, 0.5 * x * (1.0 + erf(x / sqrt(2.0))))
 OF_TWO(plus, x + y)
 OF_TWO(minus, x - y)
 OF_TWO(times, x * y)
@@ -38,6 +45,9 @@ OF_TWO(greater, x > y)
 OF_TWO(less, x < y)
 OF_TWO(greater_or_equal, x >= y)
 OF_TWO(less_or_equal, x <= y)
+OF_WITH(clipped, x < a ? fmin(a, b) : x > b ? b : x)
+OF_WITH(hard, fmax(0.0, fmin(1.0, a * x + b)))
+OF_WITH(leaky, x < b ? a * x : x)
 /* clang-format on */
 
 /* ---- two arrays or more, broadcast ---- */
@@ -50,20 +60,10 @@ static enum status divide(struct onnx_step *step)
 /* x where the first input is true, y where it is not; all three are broadcast. */
 static enum status where(struct onnx_step *step)
 {
-    const struct onnx_array *which = step->in[0], *x = step->in[1], *y = step->in[2];
-    struct onnx_array all = *x;
-
-    if (!onnx_broadcast(x, y, &all.rank, all.shape) ||
-        !onnx_broadcast(&all, which, &all.rank, all.shape))
-        return onnx_step_fail(step, "the shapes of its inputs do not fit");
-    step->out->whole = x->whole;
-    TRY(onnx_step_shape(step, all.rank, all.shape));
-    for (uint64_t i = 0; i < step->out->elements; i++) {
-        const uint64_t at = onnx_place(which, which->rank, all.shape, all.rank, i);
-        const struct onnx_array *from = which->data[at] != 0.0 ? x : y;
-
-        step->out->data[i] = from->data[onnx_place(from, from->rank, all.shape, all.rank, i)];
-    }
+    step->out->whole = step->in[1]->whole;
+    TRY(onnx_step_together(step));
+    for (uint64_t i = 0; i < step->out->elements; i++)
+        step->out->data[i] = onnx_step_at(step, onnx_step_at(step, 0, i) != 0.0 ? 1 : 2, i);
     return STATUS_OK;
 }
 
@@ -72,47 +72,29 @@ static enum status where(struct onnx_step *step)
 /* Bounds are attributes before version 11 and inputs from then on, each of which may be missing. */
 static enum status clip(struct onnx_step *step)
 {
-    const struct onnx_array *in = step->in[0];
-    const struct onnx_array *bounds[2] = {onnx_step_input(step, 1), onnx_step_input(step, 2)};
-    double least = onnx_step_number(step, "min", -INFINITY);
-    double most = onnx_step_number(step, "max", INFINITY);
+    double bounds[2] = {onnx_step_number(step, "min", -INFINITY),
+                        onnx_step_number(step, "max", INFINITY)};
 
-    for (int i = 0; i < 2; i++)
-        if (bounds[i] && bounds[i]->elements != 1)
+    for (size_t i = 0; i < 2; i++) {
+        const struct onnx_array *given = onnx_step_input(step, i + 1);
+
+        if (given && given->elements != 1)
             return onnx_step_fail(step, "a bound of it is not one number");
-    TRY(onnx_step_shape(step, in->rank, in->shape));
-    least = bounds[0] ? bounds[0]->data[0] : least;
-    most = bounds[1] ? bounds[1]->data[0] : most;
-    for (uint64_t i = 0; i < in->elements; i++) {
-        const double x = in->data[i] < least ? least : in->data[i];
-
-        step->out->data[i] = x > most ? most : x;
+        if (given && given->data)
+            bounds[i] = given->data[0];
     }
-    return STATUS_OK;
+    return onnx_step_map_with(step, clipped, bounds[0], bounds[1]);
 }
 
 static enum status hard_sigmoid(struct onnx_step *step)
 {
-    const double alpha = onnx_step_number(step, "alpha", (double)0.2f);
-    const double beta = onnx_step_number(step, "beta", 0.5);
-
-    TRY(onnx_step_shape(step, step->in[0]->rank, step->in[0]->shape));
-    for (uint64_t i = 0; i < step->out->elements; i++)
-        step->out->data[i] = fmax(0.0, fmin(1.0, alpha * step->in[0]->data[i] + beta));
-    return STATUS_OK;
+    return onnx_step_map_with(step, hard, onnx_step_number(step, "alpha", (double)0.2f),
+                              onnx_step_number(step, "beta", 0.5));
 }
 
 static enum status leaky_relu(struct onnx_step *step)
 {
-    const double alpha = onnx_step_number(step, "alpha", (double)0.01f);
-
-    TRY(onnx_step_shape(step, step->in[0]->rank, step->in[0]->shape));
-    for (uint64_t i = 0; i < step->out->elements; i++) {
-        const double x = step->in[0]->data[i];
-
-        step->out->data[i] = x < 0.0 ? alpha * x : x;
-    }
-    return STATUS_OK;
+    return onnx_step_map_with(step, leaky, onnx_step_number(step, "alpha", (double)0.01f), 0.0);
 }
 
 /* In inference it copies; its mask, all true, is what nobody asks for then. */
@@ -125,10 +107,7 @@ static enum status dropout(struct onnx_step *step)
     TRY(training ? onnx_step_numbers(step, 2, value, 1, &count) : STATUS_OK);
     if (value[0] != 0.0)
         return onnx_step_fail(step, "it drops values at random, as in training");
-    TRY(onnx_step_shape(step, step->in[0]->rank, step->in[0]->shape));
-    for (uint64_t i = 0; i < step->out->elements; i++)
-        step->out->data[i] = step->in[0]->data[i];
-    return STATUS_OK;
+    return onnx_step_map(step, same);
 }
 
 static enum status cast(struct onnx_step *step)
@@ -139,27 +118,14 @@ static enum status cast(struct onnx_step *step)
     if (!real && to != ONNX_INT32 && to != ONNX_INT64 && to != ONNX_BOOL)
         return onnx_step_fail(step, "the reference in fp64 casts to f32, f64, i32, i64 and bool");
     step->out->whole = !real;
-    TRY(onnx_step_shape(step, step->in[0]->rank, step->in[0]->shape));
-    for (uint64_t i = 0; i < step->out->elements; i++) {
-        const double x = step->in[0]->data[i];
-
-        step->out->data[i] = real ? x : to == ONNX_BOOL ? x != 0.0 : trunc(x);
-    }
-    return STATUS_OK;
+    return onnx_step_map(step, real ? same : to == ONNX_BOOL ? is_true : trunc);
 }
 
 static enum status gelu(struct onnx_step *step)
 {
-    const struct onnx_attribute *form = onnx_node_attribute(step->node, "approximate");
-    const bool tanh_form = form && !strcmp(form->word, "tanh");
+    const bool tanh_form = !strcmp(onnx_step_word(step, "approximate", "none"), "tanh");
 
-    TRY(onnx_step_shape(step, step->in[0]->rank, step->in[0]->shape));
-    for (uint64_t i = 0; i < step->out->elements; i++) {
-        const double x = step->in[0]->data[i];
-
-        step->out->data[i] = tanh_form ? reference_gelu(x) : 0.5 * x * (1.0 + erf(x / sqrt(2.0)));
-    }
-    return STATUS_OK;
+    return onnx_step_map(step, tanh_form ? reference_gelu : exact_gelu);
 }
 
 /* ---- along an axis ---- */
@@ -172,8 +138,7 @@ static enum status softmax(struct onnx_step *step)
     size_t axis;
     enum status status;
 
-    if (!onnx_step_axis(step, rows ? 1 : -1, &axis))
-        return onnx_step_fail(step, "its axis is beyond its input's dimensions");
+    TRY(onnx_step_axis(step, rows ? 1 : -1, &axis));
     status = onnx_step_shape(step, step->in[0]->rank, step->in[0]->shape);
     onnx_span(step->in[0], axis, &outer, &side, &inner);
     if (rows) {
@@ -203,8 +168,7 @@ static enum status layer_norm(struct onnx_step *step)
     uint64_t width = 1;
     size_t axis;
 
-    if (!onnx_step_axis(step, -1, &axis))
-        return onnx_step_fail(step, "its axis is beyond its input's dimensions");
+    TRY(onnx_step_axis(step, -1, &axis));
     for (size_t i = axis; i < in->rank; i++)
         width *= in->shape[i];
     if (gain->elements != width || (bias && bias->elements != width))
@@ -246,18 +210,16 @@ static enum status reduced_axes(const struct onnx_step *step, unsigned *ret)
     return STATUS_OK;
 }
 
-/* By `pair` from `first` on, over the elements of the axes; `mean`: divided by their number. */
-static enum status reduce(struct onnx_step *step, double first, double (*pair)(double, double),
-                          bool mean)
+/* By the operator's `pair` over the elements of these axes; without one their mean. */
+static enum status fold_axes(struct onnx_step *step, unsigned axes, bool keep)
 {
+    double (*const pair)(double, double) = step->operator->pair ? step->operator->pair : plus;
+    const double first = pair == fmax ? -INFINITY : pair == fmin ? INFINITY : 0.0;
     const struct onnx_array *in = step->in[0];
     struct onnx_array sums = {.rank = in->rank};
-    const bool keep = onnx_step_whole(step, "keepdims", 1) != 0;
     uint64_t kept[ONNX_RANK_MAX];
-    unsigned axes = 0;
     size_t rank = 0;
 
-    TRY(reduced_axes(step, &axes));
     for (size_t i = 0; i < in->rank; i++) {
         sums.shape[i] = axes & 1u << i ? 1 : in->shape[i];
         if (keep || !(axes & 1u << i))
@@ -270,29 +232,25 @@ static enum status reduce(struct onnx_step *step, double first, double (*pair)(d
         double *sum = &step->out->data[onnx_place(&sums, in->rank, in->shape, in->rank, i)];
         const double each = (double)step->out->elements / (double)in->elements;
 
-        *sum = pair(*sum, mean ? in->data[i] * each : in->data[i]);
+        *sum = pair(*sum, step->operator->pair ? in->data[i] : in->data[i] * each);
     }
     return STATUS_OK;
 }
 
-static enum status reduce_mean(struct onnx_step *step)
+static enum status reduce(struct onnx_step *step)
 {
-    return reduce(step, 0.0, plus, true);
+    unsigned axes = 0;
+
+    TRY(reduced_axes(step, &axes));
+    return fold_axes(step, axes, onnx_step_whole(step, "keepdims", 1) != 0);
 }
 
-static enum status reduce_sum(struct onnx_step *step)
+/* Over all that lies behind the channels. */
+static enum status pool_all(struct onnx_step *step)
 {
-    return reduce(step, 0.0, plus, false);
-}
-
-static enum status reduce_max(struct onnx_step *step)
-{
-    return reduce(step, -INFINITY, fmax, false);
-}
-
-static enum status reduce_min(struct onnx_step *step)
-{
-    return reduce(step, INFINITY, fmin, false);
+    if (step->in[0]->rank < 3 || step->in[0]->elements == 0)
+        return onnx_step_fail(step, "its input is not an image");
+    return fold_axes(step, ~3u, true);
 }
 
 /* ---- products ---- */
@@ -367,75 +325,58 @@ static enum status gemm(struct onnx_step *step)
     return STATUS_OK;
 }
 
-#define MAP(name, function)                                                                        \
-    {                                                                                              \
-        name, 1, 1, NULL, function, NULL, NULL, 0, false                                           \
-    }
-#define PAIR(name, function)                                                                       \
-    {                                                                                              \
-        name, 2, 2, NULL, NULL, function, NULL, 0, false                                           \
-    }
-#define TEST(name, function)                                                                       \
-    {                                                                                              \
-        name, 2, 2, NULL, NULL, function, NULL, 0, false, true                                     \
-    }
-#define FOLD(name, function)                                                                       \
-    {                                                                                              \
-        name, 1, ONNX_INPUTS_MAX, NULL, NULL, function, NULL, 0, false                             \
-    }
-#define RUN(name, least, most, function, attributes)                                               \
-    {                                                                                              \
-        name, least, most, function, NULL, NULL, attributes, 0, false                              \
-    }
+#define REDUCED "axes keepdims noop_with_empty_axes"
 
 const struct onnx_operator onnx_operators[] = {
-    MAP("Relu", relu),
-    MAP("Tanh", tanh),
-    MAP("Sigmoid", sigmoid),
-    MAP("HardSwish", hard_swish),
-    MAP("Softplus", softplus),
-    MAP("Erf", erf),
-    MAP("Sqrt", sqrt),
-    MAP("Exp", exp),
-    MAP("Log", log),
-    MAP("Sin", sin),
-    MAP("Cos", cos),
-    MAP("Abs", fabs),
-    MAP("Floor", floor),
-    MAP("Ceil", ceil),
-    MAP("Neg", negative),
-    MAP("Reciprocal", reciprocal),
-    MAP("Identity", same),
-    MAP("Not", is_not),
-    PAIR("Add", plus),
-    PAIR("Sub", minus),
-    PAIR("Mul", times),
-    PAIR("Pow", pow),
-    PAIR("And", both),
-    PAIR("Or", either),
-    FOLD("Max", fmax),
-    FOLD("Min", fmin),
-    FOLD("Sum", plus),
-    RUN("Div", 2, 2, divide, NULL),
-    TEST("Equal", equal),
-    TEST("Greater", greater),
-    TEST("GreaterOrEqual", greater_or_equal),
-    TEST("Less", less),
-    TEST("LessOrEqual", less_or_equal),
-    RUN("Where", 3, 3, where, NULL),
-    RUN("Clip", 1, 3, clip, "min max"),
-    RUN("HardSigmoid", 1, 1, hard_sigmoid, "alpha beta"),
-    RUN("LeakyRelu", 1, 1, leaky_relu, "alpha"),
-    RUN("Dropout", 1, 3, dropout, "ratio seed"),
-    RUN("Gelu", 1, 1, gelu, "approximate"),
-    RUN("Cast", 1, 1, cast, "to saturate round_mode"),
-    RUN("Softmax", 1, 1, softmax, "axis"),
-    RUN("LayerNormalization", 2, 3, layer_norm, "axis epsilon stash_type"),
-    RUN("ReduceMean", 1, 2, reduce_mean, "axes keepdims noop_with_empty_axes"),
-    RUN("ReduceSum", 1, 2, reduce_sum, "axes keepdims noop_with_empty_axes"),
-    RUN("ReduceMax", 1, 2, reduce_max, "axes keepdims noop_with_empty_axes"),
-    RUN("ReduceMin", 1, 2, reduce_min, "axes keepdims noop_with_empty_axes"),
-    RUN("MatMul", 2, 2, matrix_product, NULL),
-    RUN("Gemm", 2, 3, gemm, "alpha beta transA transB"),
+    {"Relu", 1, 1, .map = relu},
+    {"Tanh", 1, 1, .map = tanh},
+    {"Sigmoid", 1, 1, .map = sigmoid},
+    {"HardSwish", 1, 1, .map = hard_swish},
+    {"Softplus", 1, 1, .map = softplus},
+    {"Erf", 1, 1, .map = erf},
+    {"Sqrt", 1, 1, .map = sqrt},
+    {"Exp", 1, 1, .map = exp},
+    {"Log", 1, 1, .map = log},
+    {"Sin", 1, 1, .map = sin},
+    {"Cos", 1, 1, .map = cos},
+    {"Abs", 1, 1, .map = fabs},
+    {"Floor", 1, 1, .map = floor},
+    {"Ceil", 1, 1, .map = ceil},
+    {"Neg", 1, 1, .map = negative},
+    {"Reciprocal", 1, 1, .map = reciprocal},
+    {"Identity", 1, 1, .map = same},
+    {"Not", 1, 1, .map = is_not},
+    {"Add", 2, 2, .pair = plus},
+    {"Sub", 2, 2, .pair = minus},
+    {"Mul", 2, 2, .pair = times},
+    {"Pow", 2, 2, .pair = pow},
+    {"And", 2, 2, .pair = both},
+    {"Or", 2, 2, .pair = either},
+    {"Max", 1, ONNX_INPUTS_MAX, .pair = fmax},
+    {"Min", 1, ONNX_INPUTS_MAX, .pair = fmin},
+    {"Sum", 1, ONNX_INPUTS_MAX, .pair = plus},
+    {"Div", 2, 2, .run = divide},
+    {"Equal", 2, 2, .pair = equal, .truth = true},
+    {"Greater", 2, 2, .pair = greater, .truth = true},
+    {"GreaterOrEqual", 2, 2, .pair = greater_or_equal, .truth = true},
+    {"Less", 2, 2, .pair = less, .truth = true},
+    {"LessOrEqual", 2, 2, .pair = less_or_equal, .truth = true},
+    {"Where", 3, 3, .run = where},
+    {"Clip", 1, 3, .run = clip, .attributes = "min max"},
+    {"HardSigmoid", 1, 1, .run = hard_sigmoid, .attributes = "alpha beta"},
+    {"LeakyRelu", 1, 1, .run = leaky_relu, .attributes = "alpha"},
+    {"Dropout", 1, 3, .run = dropout, .attributes = "ratio seed"},
+    {"Gelu", 1, 1, .run = gelu, .attributes = "approximate"},
+    {"Cast", 1, 1, .run = cast, .attributes = "to saturate round_mode"},
+    {"Softmax", 1, 1, .run = softmax, .attributes = "axis"},
+    {"LayerNormalization", 2, 3, .run = layer_norm, .attributes = "axis epsilon stash_type"},
+    {"ReduceMean", 1, 2, .run = reduce, .attributes = REDUCED},
+    {"ReduceSum", 1, 2, .run = reduce, .pair = plus, .attributes = REDUCED},
+    {"ReduceMax", 1, 2, .run = reduce, .pair = fmax, .attributes = REDUCED},
+    {"ReduceMin", 1, 2, .run = reduce, .pair = fmin, .attributes = REDUCED},
+    {"GlobalAveragePool", 1, 1, .run = pool_all},
+    {"GlobalMaxPool", 1, 1, .run = pool_all, .pair = fmax},
+    {"MatMul", 2, 2, .run = matrix_product},
+    {"Gemm", 2, 3, .run = gemm, .attributes = "alpha beta transA transB"},
     {0},
 };

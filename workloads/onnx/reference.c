@@ -23,8 +23,7 @@ struct onnx_reference {
 static const struct onnx_operator *find_operator(const struct onnx_node *node)
 {
     const struct onnx_operator *const tables[] = {onnx_operators, onnx_move_operators,
-                                                  onnx_window_operators, onnx_resize_operators,
-                                                  onnx_pad_operators};
+                                                  onnx_window_operators, onnx_resize_operators};
 
     if (node->domain[0] && strcmp(node->domain, "ai.onnx") != 0)
         return NULL;
@@ -225,23 +224,15 @@ static enum status take_inputs(const struct onnx_reference *reference, size_t le
     return STATUS_OK;
 }
 
-static enum status map_elements(struct onnx_step *step, double (*map)(double x))
+static enum status run_operator(struct onnx_step *step)
 {
-    TRY(onnx_step_shape(step, step->in[0]->rank, step->in[0]->shape));
-    for (uint64_t i = 0; i < step->out->elements; i++)
-        step->out->data[i] = map(step->in[0]->data[i]);
-    return STATUS_OK;
-}
-
-static enum status run_operator(struct onnx_step *step, const struct onnx_operator *operator)
-{
+    const struct onnx_operator *operator= step->operator;
     enum status status;
 
     step->out->whole |= operator->truth;
-    status = operator->map  ? map_elements(step, operator->map) :
-             operator->pair ? onnx_step_fold(step, operator->pair)
-                            :
-                            operator->run(step);
+    status = operator->run ? operator->run(step) :
+             operator->map ? onnx_step_map(step, operator->map)
+                           : onnx_step_fold(step, operator->pair);
     return status == ONNX_SHAPE_ALONE && step->shapes_alone ? STATUS_OK : status;
 }
 
@@ -260,14 +251,15 @@ static enum status run_node(struct onnx_reference *reference, size_t number, str
                              .out = outs,
                              .out_count = count,
                              .shapes_alone = reference->shapes_alone,
-                             .err = err};
+                             .operator= operator,
+                             .err = err };
     enum status status = take_inputs(reference, operator->least, operator->of_shapes, &step);
 
     for (size_t i = 0; i < count; i++)
         outs[i] =
             (struct onnx_array){.name = node->outputs[i], .whole = step.in[0] && step.in[0]->whole};
     if (status == STATUS_OK)
-        status = run_operator(&step, operator);
+        status = run_operator(&step);
     for (size_t i = 0; i < count; i++) {
         if (status != STATUS_OK) {
             free(outs[i].data);

@@ -72,6 +72,7 @@ struct onnx_step {
     struct onnx_array *out; /* `out_count` of them, with names and `whole` as the first input's */
     size_t out_count;
     bool shapes_alone, known; /* known: every input has its data, or none is needed */
+    const struct onnx_operator *operator;
     struct error *err;
 };
 
@@ -90,6 +91,10 @@ double onnx_step_number(const struct onnx_step *step, const char *attribute, dou
 /* Of a word; `otherwise` where it is not there. */
 const char *onnx_step_word(const struct onnx_step *step, const char *attribute,
                            const char *otherwise);
+/* The number of an attribute's word among `words`, which end with NULL; there: it is none of them.
+ */
+size_t onnx_step_choice(const struct onnx_step *step, const char *attribute, const char *otherwise,
+                        const char *const *words);
 /* The input, or NULL: there are fewer, or it is left out. */
 const struct onnx_array *onnx_step_input(const struct onnx_step *step, size_t number);
 /*
@@ -107,8 +112,8 @@ enum status onnx_step_list(const struct onnx_step *step, const char *attribute, 
                            int64_t *ret, size_t capacity, size_t *ret_count);
 /* `axis` from the front; false: beyond so many dimensions. */
 bool onnx_axis(int64_t axis, size_t rank, size_t *ret);
-/* Attribute `axis` from the front; false: beyond the first input's rank. */
-bool onnx_step_axis(const struct onnx_step *step, int64_t otherwise, size_t *ret);
+/* Attribute `axis` from the front. INVALID: beyond the first input's rank. */
+enum status onnx_step_axis(const struct onnx_step *step, int64_t otherwise, size_t *ret);
 
 /* Shape of two arrays together; false: they do not fit. */
 bool onnx_broadcast(const struct onnx_array *a, const struct onnx_array *b, size_t *ret_rank,
@@ -120,16 +125,23 @@ uint64_t onnx_place(const struct onnx_array *array, size_t own, const uint64_t *
 void onnx_span(const struct onnx_array *array, size_t axis, uint64_t *outer, uint64_t *side,
                uint64_t *inner);
 
-/* All inputs in one shape, and `pair` of their elements from the first input to the last. */
+/* All inputs broadcast to one shape, which is the output's; and an element of that of input `k`. */
+enum status onnx_step_together(struct onnx_step *step);
+double onnx_step_at(const struct onnx_step *step, size_t k, uint64_t index);
+/* `pair` of the elements of all inputs, broadcast, from the first input to the last. */
 enum status onnx_step_fold(struct onnx_step *step, double (*pair)(double x, double y));
+/* Of every element of the first input; and the same with two numbers more. */
+enum status onnx_step_map(struct onnx_step *step, double (*map)(double x));
+enum status onnx_step_map_with(struct onnx_step *step, double (*map)(double x, double a, double b),
+                               double a, double b);
 
-/* A row of a table: one of `run`, `map` and `pair`. */
+/* A row of a table; without `run`, what `map` or `pair` say. */
 struct onnx_operator {
     const char *name;
     size_t least, most; /* inputs */
     enum status (*run)(struct onnx_step *step);
     double (*map)(double x);            /* element by element */
-    double (*pair)(double x, double y); /* of all inputs, broadcast, from the first to the last */
+    double (*pair)(double x, double y); /* of all inputs, or what `run` folds elements by */
     const char *attributes;             /* that it reads, or that change nothing; NULL: none */
     size_t outputs;                     /* that it computes at most; 0: one */
     bool of_shapes;                     /* it needs no data of its inputs */
@@ -137,6 +149,6 @@ struct onnx_operator {
 };
 /* Those of a file each; the tables end with a NULL name. */
 extern const struct onnx_operator onnx_operators[], onnx_move_operators[], onnx_window_operators[],
-    onnx_resize_operators[], onnx_pad_operators[];
+    onnx_resize_operators[];
 
 #endif

@@ -14,93 +14,76 @@ struct axis {
     double side, out, scale;
 };
 
-static double half_pixel(const struct axis *axis, double x)
+enum place { HALF, SYMMETRIC, PYTORCH_HALF, ALIGN_CORNERS, ASYMMETRIC, TF_HALF, PLACES };
+static const char *const places[] = {"half_pixel",
+                                     "half_pixel_symmetric",
+                                     "pytorch_half_pixel",
+                                     "align_corners",
+                                     "asymmetric",
+                                     "tf_half_pixel_for_nn",
+                                     NULL};
+
+/* Where in the input element x of the result lies. */
+static double place_of(enum place place, const struct axis *axis, double x)
 {
-    return (x + 0.5) / axis->scale - 0.5;
+    const double half = (x + 0.5) / axis->scale - 0.5;
+
+    switch (place) {
+    case SYMMETRIC: /* the output's middle stays above the input's where the length was rounded */
+        return axis->side / 2.0 * (1.0 - axis->out / (axis->scale * axis->side)) + half;
+    case PYTORCH_HALF:
+        return axis->out > 1.0 ? half : 0.0;
+    case ALIGN_CORNERS:
+        return axis->out > 1.0 ? x * (axis->side - 1.0) / (axis->out - 1.0) : 0.0;
+    case ASYMMETRIC:
+        return x / axis->scale;
+    case TF_HALF:
+        return (x + 0.5) / axis->scale;
+    default:
+        return half;
+    }
 }
 
-/* The output's middle stays above the input's where the length was rounded. */
-static double half_pixel_symmetric(const struct axis *axis, double x)
+enum nearest { PREFER_FLOOR, PREFER_CEIL, FLOOR, CEIL, NEARESTS };
+static const char *const nearests[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil",
+                                       NULL};
+
+static double nearest_of(enum nearest nearest, double x)
 {
-    const double whole = axis->out / (axis->scale * axis->side);
-
-    return axis->side / 2.0 * (1.0 - whole) + half_pixel(axis, x);
+    switch (nearest) {
+    case PREFER_FLOOR:
+        return ceil(x - 0.5);
+    case PREFER_CEIL:
+        return floor(x + 0.5);
+    case FLOOR:
+        return floor(x);
+    default:
+        return ceil(x);
+    }
 }
-
-static double pytorch_half_pixel(const struct axis *axis, double x)
-{
-    return axis->out > 1.0 ? half_pixel(axis, x) : 0.0;
-}
-
-static double align_corners(const struct axis *axis, double x)
-{
-    return axis->out > 1.0 ? x * (axis->side - 1.0) / (axis->out - 1.0) : 0.0;
-}
-
-static double asymmetric(const struct axis *axis, double x)
-{
-    return x / axis->scale;
-}
-
-static double tf_half_pixel_for_nn(const struct axis *axis, double x)
-{
-    return (x + 0.5) / axis->scale;
-}
-
-static double round_prefer_floor(double x)
-{
-    return ceil(x - 0.5);
-}
-
-static double round_prefer_ceil(double x)
-{
-    return floor(x + 0.5);
-}
-
-static const struct {
-    const char *name;
-    double (*place)(const struct axis *axis, double x);
-} transformations[] = {{"half_pixel", half_pixel},
-                       {"half_pixel_symmetric", half_pixel_symmetric},
-                       {"pytorch_half_pixel", pytorch_half_pixel},
-                       {"align_corners", align_corners},
-                       {"asymmetric", asymmetric},
-                       {"tf_half_pixel_for_nn", tf_half_pixel_for_nn}};
-
-static const struct {
-    const char *name;
-    double (*nearest)(double x);
-} roundings[] = {{"round_prefer_floor", round_prefer_floor},
-                 {"round_prefer_ceil", round_prefer_ceil},
-                 {"floor", floor},
-                 {"ceil", ceil}};
 
 struct sampling {
-    double (*place)(const struct axis *axis, double x);
-    double (*nearest)(double x); /* NULL: linear */
-    bool simple;                 /* version 10: nearest is the next one where the axis shrinks */
+    enum place place;
+    enum nearest nearest;
+    bool linear;
+    bool simple; /* version 10: nearest is the next one where the axis shrinks */
 };
 
 static bool read_sampling(const struct onnx_step *step, struct sampling *ret)
 {
     const bool old = step->version < 11;
-    const char *place =
-        onnx_step_word(step, "coordinate_transformation_mode", old ? "asymmetric" : "half_pixel");
-    const char *rounding = onnx_step_word(step, "nearest_mode", old ? "floor" : roundings[0].name);
     const char *mode = onnx_step_word(step, "mode", "nearest");
 
-    *ret = (struct sampling){.simple = old};
-    for (size_t i = 0; i < sizeof(transformations) / sizeof(transformations[0]); i++)
-        if (!strcmp(place, transformations[i].name))
-            ret->place = transformations[i].place;
-    for (size_t i = 0; i < sizeof(roundings) / sizeof(roundings[0]); i++)
-        if (!strcmp(rounding, roundings[i].name))
-            ret->nearest = roundings[i].nearest;
-    if (!strcmp(mode, "linear"))
-        ret->nearest = NULL;
-    else if (strcmp(mode, "nearest") != 0 || !ret->nearest)
+    *ret = (struct sampling){
+        .place = (enum place)onnx_step_choice(step, "coordinate_transformation_mode",
+                                              old ? "asymmetric" : "half_pixel", places),
+        .nearest = (enum nearest)onnx_step_choice(step, "nearest_mode",
+                                                  old ? "floor" : "round_prefer_floor", nearests),
+        .linear = !strcmp(mode, "linear"),
+        .simple = old};
+    if (!ret->linear && (strcmp(mode, "nearest") != 0 || ret->nearest == NEARESTS))
         return false;
-    return ret->place && !onnx_step_whole(step, "antialias", 0) &&
+    return ret->place != PLACES && !onnx_step_whole(step, "antialias", 0) &&
            !onnx_step_whole(step, "exclude_outside", 0);
 }
 
@@ -167,11 +150,12 @@ static double at_end(double place, double side)
 static double sample(const struct sampling *sampling, const struct axis *axis, double x,
                      uint64_t *first, uint64_t *second)
 {
-    const double place = sampling->place(axis, x);
+    const double place = place_of(sampling->place, axis, x);
     double lower;
 
-    if (sampling->nearest) {
-        lower = sampling->simple && axis->scale < 1.0 ? ceil(place) : sampling->nearest(place);
+    if (!sampling->linear) {
+        lower = sampling->simple && axis->scale < 1.0 ? ceil(place)
+                                                      : nearest_of(sampling->nearest, place);
         *first = *second = (uint64_t)at_end(lower, axis->side);
         return 0.0;
     }
@@ -246,9 +230,8 @@ static enum status resize(struct onnx_step *step)
 }
 
 const struct onnx_operator onnx_resize_operators[] = {
-    {"Resize", 1, 4, resize, NULL, NULL,
-     "antialias axes coordinate_transformation_mode cubic_coeff_a exclude_outside "
-     "extrapolation_value keep_aspect_ratio_policy mode nearest_mode",
-     0, false},
+    {"Resize", 1, 4, .run = resize,
+     .attributes = "antialias axes coordinate_transformation_mode cubic_coeff_a exclude_outside "
+                   "extrapolation_value keep_aspect_ratio_policy mode nearest_mode"},
     {0},
 };

@@ -79,6 +79,17 @@ const char *onnx_step_word(const struct onnx_step *step, const char *attribute,
     return found ? found->word : otherwise;
 }
 
+size_t onnx_step_choice(const struct onnx_step *step, const char *attribute, const char *otherwise,
+                        const char *const *words)
+{
+    const char *word = onnx_step_word(step, attribute, otherwise);
+    size_t number = 0;
+
+    while (words[number] && strcmp(word, words[number]) != 0)
+        number++;
+    return number;
+}
+
 const struct onnx_array *onnx_step_input(const struct onnx_step *step, size_t number)
 {
     return number < step->count ? step->in[number] : NULL;
@@ -131,9 +142,11 @@ bool onnx_axis(int64_t axis, size_t rank, size_t *ret)
     return axis >= -dimensions && axis < dimensions;
 }
 
-bool onnx_step_axis(const struct onnx_step *step, int64_t otherwise, size_t *ret)
+enum status onnx_step_axis(const struct onnx_step *step, int64_t otherwise, size_t *ret)
 {
-    return onnx_axis(onnx_step_whole(step, "axis", otherwise), step->in[0]->rank, ret);
+    return onnx_axis(onnx_step_whole(step, "axis", otherwise), step->in[0]->rank, ret)
+               ? STATUS_OK
+               : onnx_step_fail(step, "its axis is beyond its input's dimensions");
 }
 
 /* ---- where elements lie ---- */
@@ -183,27 +196,51 @@ void onnx_span(const struct onnx_array *array, size_t axis, uint64_t *outer, uin
         *inner *= array->shape[i];
 }
 
-enum status onnx_step_fold(struct onnx_step *step, double (*pair)(double x, double y))
+/* ---- element by element ---- */
+
+enum status onnx_step_together(struct onnx_step *step)
 {
     struct onnx_array all = *step->in[0];
-    size_t rank;
-    uint64_t shape[ONNX_RANK_MAX];
 
-    for (size_t k = 1; k < step->count; k++) {
-        if (!step->in[k] || !onnx_broadcast(&all, step->in[k], &rank, shape))
+    for (size_t k = 1; k < step->count; k++)
+        if (!step->in[k] || !onnx_broadcast(&all, step->in[k], &all.rank, all.shape))
             return onnx_step_fail(step, "the shapes of its inputs do not fit");
-        all.rank = rank;
-        memcpy(all.shape, shape, sizeof(shape));
-    }
-    TRY(onnx_step_shape(step, all.rank, all.shape));
-    for (uint64_t i = 0; i < step->out->elements; i++)
-        for (size_t k = 0; k < step->count; k++) {
-            const struct onnx_array *in = step->in[k];
-            const double x = in->data[in->elements == step->out->elements
-                                          ? i
-                                          : onnx_place(in, in->rank, all.shape, all.rank, i)];
+    return onnx_step_shape(step, all.rank, all.shape);
+}
 
-            step->out->data[i] = k == 0 ? x : pair(step->out->data[i], x);
-        }
+double onnx_step_at(const struct onnx_step *step, size_t k, uint64_t index)
+{
+    const struct onnx_array *in = step->in[k], *out = step->out;
+
+    return in->data[in->elements == out->elements
+                        ? index
+                        : onnx_place(in, in->rank, out->shape, out->rank, index)];
+}
+
+enum status onnx_step_fold(struct onnx_step *step, double (*pair)(double x, double y))
+{
+    TRY(onnx_step_together(step));
+    for (uint64_t i = 0; i < step->out->elements; i++) {
+        step->out->data[i] = onnx_step_at(step, 0, i);
+        for (size_t k = 1; k < step->count; k++)
+            step->out->data[i] = pair(step->out->data[i], onnx_step_at(step, k, i));
+    }
+    return STATUS_OK;
+}
+
+enum status onnx_step_map(struct onnx_step *step, double (*map)(double x))
+{
+    TRY(onnx_step_shape(step, step->in[0]->rank, step->in[0]->shape));
+    for (uint64_t i = 0; i < step->out->elements; i++)
+        step->out->data[i] = map(step->in[0]->data[i]);
+    return STATUS_OK;
+}
+
+enum status onnx_step_map_with(struct onnx_step *step, double (*map)(double x, double a, double b),
+                               double a, double b)
+{
+    TRY(onnx_step_shape(step, step->in[0]->rank, step->in[0]->shape));
+    for (uint64_t i = 0; i < step->out->elements; i++)
+        step->out->data[i] = map(step->in[0]->data[i], a, b);
     return STATUS_OK;
 }

@@ -25,19 +25,7 @@ static bool read_pair(const struct onnx_step *step, const char *name, size_t cou
     return true;
 }
 
-enum padding { GIVEN, SAME_UPPER, SAME_LOWER, VALID };
-
-static bool read_padding(const struct onnx_step *step, enum padding *ret)
-{
-    static const char *const names[] = {"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"};
-    const char *word = onnx_step_word(step, "auto_pad", "");
-
-    *ret = GIVEN;
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (!strcmp(word, names[i]))
-            *ret = (enum padding)i;
-    return !word[0] || !strcmp(word, names[*ret]);
-}
+enum padding { GIVEN, SAME_UPPER, SAME_LOWER, VALID, PADDINGS };
 
 /* Of rows (0) or columns (1): how many windows there are, and how far they begin before it. */
 static bool lay_windows(struct window *window, int i, uint64_t side, enum padding padding,
@@ -72,12 +60,15 @@ static enum status read_window(const struct onnx_step *step, uint64_t rows, uint
     const struct onnx_array *in = step->in[0];
     const bool ceiling = onnx_step_whole(step, "ceil_mode", 0) != 0;
     struct window window = {.size = {rows, columns}, .stride = {1, 1}, .dilation = {1, 1}};
+    static const char *const names[] = {"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID", NULL};
+    const char *word = onnx_step_word(step, "auto_pad", "");
+    const enum padding padding =
+        word[0] ? (enum padding)onnx_step_choice(step, "auto_pad", "", names) : GIVEN;
     uint64_t pads[4] = {0};
-    enum padding padding;
 
     if (in->rank != 4)
         return onnx_step_fail(step, "the reference in fp64 has it in two dimensions alone");
-    if (!read_padding(step, &padding) || !read_pair(step, "kernel_shape", 2, 1, window.size) ||
+    if (padding == PADDINGS || !read_pair(step, "kernel_shape", 2, 1, window.size) ||
         !read_pair(step, "strides", 2, 1, window.stride) ||
         !read_pair(step, "dilations", 2, 1, window.dilation) ||
         !read_pair(step, "pads", 4, 0, pads))
@@ -160,7 +151,8 @@ static enum status convolution(struct onnx_step *step)
     return STATUS_OK;
 }
 
-static enum status pool(struct onnx_step *step, bool mean)
+/* The largest where the operator has a `pair`, else the mean. */
+static enum status pool(struct onnx_step *step)
 {
     const struct onnx_array *in = step->in[0];
     const bool padded = onnx_step_whole(step, "count_include_pad", 0) != 0;
@@ -188,53 +180,9 @@ static enum status pool(struct onnx_step *step, bool mean)
                 most = at && *at > most ? *at : most;
                 count += at || padded;
             }
-        step->out->data[i] = mean ? sum / (double)count : most;
+        step->out->data[i] = step->operator->pair ? most : sum /(double) count;
     }
     return STATUS_OK;
-}
-
-static enum status max_pool(struct onnx_step *step)
-{
-    return pool(step, false);
-}
-
-static enum status average_pool(struct onnx_step *step)
-{
-    return pool(step, true);
-}
-
-/* Over all that lies behind the channels. */
-static enum status pool_all(struct onnx_step *step, bool mean)
-{
-    const struct onnx_array *in = step->in[0];
-    uint64_t shape[ONNX_RANK_MAX], area = 1;
-
-    if (in->rank < 3 || in->elements == 0)
-        return onnx_step_fail(step, "its input is not an image");
-    for (size_t i = 0; i < in->rank; i++) {
-        shape[i] = i < 2 ? in->shape[i] : 1;
-        area *= i < 2 ? 1 : in->shape[i];
-    }
-    TRY(onnx_step_shape(step, in->rank, shape));
-    for (uint64_t i = 0; i < in->elements; i++) {
-        double *value = &step->out->data[i / area];
-
-        if (mean)
-            *value += in->data[i] / (double)area;
-        else
-            *value = i % area == 0 ? in->data[i] : fmax(*value, in->data[i]);
-    }
-    return STATUS_OK;
-}
-
-static enum status global_average(struct onnx_step *step)
-{
-    return pool_all(step, true);
-}
-
-static enum status global_max(struct onnx_step *step)
-{
-    return pool_all(step, false);
 }
 
 static enum status batch_norm(struct onnx_step *step)
@@ -265,17 +213,13 @@ static enum status batch_norm(struct onnx_step *step)
 }
 
 #define WINDOW "auto_pad ceil_mode dilations kernel_shape pads strides"
-#define RUN(name, least, most, function, attributes)                                               \
-    {                                                                                              \
-        name, least, most, function, NULL, NULL, attributes, 0, false                              \
-    }
 
 const struct onnx_operator onnx_window_operators[] = {
-    RUN("Conv", 2, 3, convolution, "auto_pad dilations group kernel_shape pads strides"),
-    RUN("MaxPool", 1, 1, max_pool, WINDOW " storage_order"),
-    RUN("AveragePool", 1, 1, average_pool, WINDOW " count_include_pad"),
-    RUN("GlobalAveragePool", 1, 1, global_average, NULL),
-    RUN("GlobalMaxPool", 1, 1, global_max, NULL),
-    RUN("BatchNormalization", 5, 5, batch_norm, "epsilon momentum spatial training_mode"),
+    {"Conv", 2, 3, .run = convolution,
+     .attributes = "auto_pad dilations group kernel_shape pads strides"},
+    {"MaxPool", 1, 1, .run = pool, .pair = fmax, .attributes = WINDOW " storage_order"},
+    {"AveragePool", 1, 1, .run = pool, .attributes = WINDOW " count_include_pad"},
+    {"BatchNormalization", 5, 5, .run = batch_norm,
+     .attributes = "epsilon momentum spatial training_mode"},
     {0},
 };
