@@ -5,6 +5,10 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "harness/core/random.h"
+
+#define PI 3.14159265358979323846
+
 /* A binary format of at most 16 bits: exponent bits, mantissa bits, bias, and what is special. */
 struct format {
     int exponent, mantissa, bias;
@@ -143,4 +147,21 @@ double element_underflow(enum dtype type)
     if (format)
         return ldexp(1.0, -format->bias - format->mantissa);
     return type == DTYPE_F64 ? DBL_TRUE_MIN : type == DTYPE_F32 ? 0x1p-150 : 0.0;
+}
+
+/* An odd number of 2^-53 parts: uniform in (0, 1), never 0. */
+static double unit_at(uint64_t seed, uint64_t stream, uint64_t index)
+{
+    return ((double)(random_at(seed, stream, index) >> 12) * 2.0 + 1.0) * 0x1p-53;
+}
+
+double element_uniform_at(uint64_t seed, uint64_t stream, uint64_t index)
+{
+    return 2.0 * unit_at(seed, stream, index) - 1.0;
+}
+
+double element_normal_at(uint64_t seed, uint64_t stream, uint64_t index)
+{
+    return sqrt(-2.0 * log(unit_at(seed, stream, index))) *
+           cos(2.0 * PI * unit_at(seed, stream + 1, index));
 }

@@ -21,6 +21,13 @@ void element_encode(enum dtype type, double value, void *array, uint64_t index);
 /* Element `index`, exactly. */
 double element_decode(enum dtype type, const void *array, uint64_t index);
 
+/*
+ * What data is generated from, at a place of a stream: uniform in (-1, 1); and normal, by
+ * Box-Muller over this stream and the next one.
+ */
+double element_uniform_at(uint64_t seed, uint64_t stream, uint64_t index);
+double element_normal_at(uint64_t seed, uint64_t stream, uint64_t index);
+
 /* Half the distance from 1 to the next number; 0 for integers. */
 double element_unit_roundoff(enum dtype type);
 /* Half the distance between the smallest numbers: what underflow costs. 0 for integers. */

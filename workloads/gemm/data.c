@@ -1,30 +1,18 @@
-#include <math.h>
 #include <stdlib.h>
 
-#include "harness/core/random.h"
 #include "harness/core/cleanup.h"
 #include "workloads/gemm/gemm.h"
 #include "workloads/data/element.h"
 
-#define PI 3.14159265358979323846
 #define TILE_ELEMENTS ((uint64_t)1 << 20)
 #define TEAM_ELEMENTS 4096 /* fewer are faster by one thread */
 
-/* An odd number of 2^-53 parts: uniform in (0, 1), never 0. */
-static double unit(uint64_t bits)
-{
-    return ((double)(bits >> 12) * 2.0 + 1.0) * 0x1p-53;
-}
-
-/* Normal by Box-Muller over two streams of the operand; or uniform in (-1, 1). */
 double gemm_exact(const struct gemm_data *data, enum gemm_input operand, uint64_t index)
 {
     const uint64_t stream = 4 * data->shape + 2 * (uint64_t)operand;
-    const double u = unit(random_at(data->seed, stream, index));
 
-    if (data->distribution == GEMM_UNIFORM)
-        return 2.0 * u - 1.0;
-    return sqrt(-2.0 * log(u)) * cos(2.0 * PI * unit(random_at(data->seed, stream + 1, index)));
+    return data->distribution == GEMM_UNIFORM ? element_uniform_at(data->seed, stream, index)
+                                              : element_normal_at(data->seed, stream, index);
 }
 
 double gemm_scale(const struct gemm_data *data)

@@ -1,5 +1,4 @@
 /* Inputs as workloads/data/GENERATOR.md says them, or out of a file. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,27 +7,19 @@
 #include "workloads/data/element.h"
 #include "workloads/onnx/onnx.h"
 
-#define PI 3.14159265358979323846
 #define STREAMS 4 /* an input has so many streams of the seed, and uses two */
-
-static double unit(uint64_t bits)
-{
-    return ((double)(bits >> 12) * 2.0 + 1.0) * 0x1p-53;
-}
 
 static double value_at(const struct onnx_declared *input, uint64_t seed, uint64_t stream,
                        uint64_t index)
 {
-    const uint64_t bits = random_at(seed, stream, index);
-
     switch (input->values) {
     case ONNX_UNIFORM:
-        return 2.0 * unit(bits) - 1.0;
+        return element_uniform_at(seed, stream, index);
     case ONNX_NORMAL:
-        return sqrt(-2.0 * log(unit(bits))) *
-               cos(2.0 * PI * unit(random_at(seed, stream + 1, index)));
+        return element_normal_at(seed, stream, index);
     default:
-        return (double)(input->min + (int64_t)(bits % (uint64_t)(input->max - input->min + 1)));
+        return (double)(input->min + (int64_t)(random_at(seed, stream, index) %
+                                               (uint64_t)(input->max - input->min + 1)));
     }
 }
 
