@@ -157,18 +157,18 @@ static void put_nodes(const struct products *products, size_t index, struct text
     const struct convolution_shape shape = convolution_shape_at(products, index);
     const struct gemm_array *arrays = products->items[index].arrays;
     const int64_t y = (int64_t)shape.pad_y, x = (int64_t)shape.pad_x;
-    const struct onnx_setting first[] = {
-        {"perm", ONNX_LIST, .ints = (const int64_t[]){0, 3, 1, 2}, .count = 4}, {0}};
-    const struct onnx_setting last[] = {
-        {"perm", ONNX_LIST, .ints = (const int64_t[]){0, 2, 3, 1}, .count = 4}, {0}};
-    const struct onnx_setting window[] = {
+    const struct onnx_attribute first[] = {
+        {"perm", ONNX_LIST, .list = (const int64_t[]){0, 3, 1, 2}, .count = 4}, {0}};
+    const struct onnx_attribute last[] = {
+        {"perm", ONNX_LIST, .list = (const int64_t[]){0, 2, 3, 1}, .count = 4}, {0}};
+    const struct onnx_attribute window[] = {
         {"strides", ONNX_LIST,
-         .ints = (const int64_t[]){(int64_t)shape.stride_y, (int64_t)shape.stride_x}, .count = 2},
+         .list = (const int64_t[]){(int64_t)shape.stride_y, (int64_t)shape.stride_x}, .count = 2},
         {"dilations", ONNX_LIST,
-         .ints = (const int64_t[]){(int64_t)shape.dilation_y, (int64_t)shape.dilation_x},
+         .list = (const int64_t[]){(int64_t)shape.dilation_y, (int64_t)shape.dilation_x},
          .count = 2},
-        {"pads", ONNX_LIST, .ints = (const int64_t[]){y, x, y, x}, .count = 4},
-        {"group", ONNX_WHOLE, .i = (int64_t)shape.groups},
+        {"pads", ONNX_LIST, .list = (const int64_t[]){y, x, y, x}, .count = 4},
+        {"group", ONNX_WHOLE, .whole = (int64_t)shape.groups},
         {0}};
     const char *const output = arrays[GEMM_C].tensor.name;
     char names[3][TENSOR_NAME_MAX + 16], operands[sizeof(names)];

@@ -88,8 +88,8 @@ static void column(const struct product_check *check, uint64_t column, double *r
 static void put_nodes(const struct products *products, size_t index, struct text *graph)
 {
     const struct gemm_array *arrays = products->items[index].arrays;
-    const struct onnx_setting attributes[] = {
-        {"transB", ONNX_WHOLE, .i = parameters_of(products)->weights == GEMM_TRANSPOSED}, {0}};
+    const struct onnx_attribute attributes[] = {
+        {"transB", ONNX_WHOLE, .whole = parameters_of(products)->weights == GEMM_TRANSPOSED}, {0}};
     char inputs[2 * TENSOR_NAME_MAX];
 
     snprintf(inputs, sizeof(inputs), "%s %s", arrays[GEMM_A].tensor.name,

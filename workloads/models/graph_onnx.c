@@ -19,9 +19,9 @@ struct writer {
     uint32_t chosen;     /* of which the one position is read from now on; GRAPH_NONE: none */
 };
 
-#define WITH(...) ((const struct onnx_setting[]){__VA_ARGS__, {0}})
-#define ALONG(dimension) WITH({"axis", ONNX_WHOLE, .i = (dimension)})
-#define ORDER(...) WITH({"perm", ONNX_LIST, .ints = (const int64_t[]){__VA_ARGS__}, .count = 4})
+#define WITH(...) ((const struct onnx_attribute[]){__VA_ARGS__, {0}})
+#define ALONG(dimension) WITH({"axis", ONNX_WHOLE, .whole = (dimension)})
+#define ORDER(...) WITH({"perm", ONNX_LIST, .list = (const int64_t[]){__VA_ARGS__}, .count = 4})
 
 static const char *name_of(const struct writer *writer, uint32_t value)
 {
@@ -55,7 +55,7 @@ static struct text names(const struct writer *writer, const char *pattern)
 }
 
 static void put(const struct writer *writer, const char *operator, const char * inputs,
-                const char *outputs, const struct onnx_setting *settings)
+                const char *outputs, const struct onnx_attribute *settings)
 {
     CLEANUP(text_finish) struct text in = names(writer, inputs), out = names(writer, outputs);
 
@@ -116,12 +116,12 @@ static void put_embedding(struct writer *writer)
 static void put_linear(struct writer *writer)
 {
     put(writer, "Gemm", writer->node->in_count > 2 ? "$0 $1 $2" : "$0 $1", "@",
-        writer->node->attributes.transposed ? WITH({"transB", ONNX_WHOLE, .i = 1}) : NULL);
+        writer->node->attributes.transposed ? WITH({"transB", ONNX_WHOLE, .whole = 1}) : NULL);
 }
 
 static void put_gelu(struct writer *writer)
 {
-    put(writer, "Gelu", "$0", "@", WITH({"approximate", ONNX_WORD, .text = "tanh"}));
+    put(writer, "Gelu", "$0", "@", WITH({"approximate", ONNX_WORD, .word = "tanh"}));
 }
 
 static void put_gate(struct writer *writer)
@@ -136,7 +136,7 @@ static void put_layer_norm(struct writer *writer)
     const float epsilon = (float)writer->node->attributes.epsilon;
 
     put(writer, "LayerNormalization", "$0 $1 $2", "@",
-        WITH({"axis", ONNX_WHOLE, .i = -1}, {"epsilon", ONNX_FLOATING, .f = epsilon}));
+        WITH({"axis", ONNX_WHOLE, .whole = -1}, {"epsilon", ONNX_NUMBER, .number = epsilon}));
 }
 
 /* %2 = %0 / sqrt(mean(%0^2) + epsilon) %1 along the last axis. */
@@ -259,7 +259,8 @@ static void keep(struct writer *writer, const char *from, int which)
     writer->words[1] = from;
     if (writer->model->cache == DTYPE_BF16) {
         writer->words[1] = which ? "@.v_narrow" : "@.k_narrow";
-        put(writer, "Cast", from, pads ? "%1" : "%0", WITH({"to", ONNX_WHOLE, .i = ONNX_BFLOAT16}));
+        put(writer, "Cast", from, pads ? "%1" : "%0",
+            WITH({"to", ONNX_WHOLE, .whole = ONNX_BFLOAT16}));
     }
     if (pads)
         put(writer, "Pad", "%1 padding", "%0", NULL);
@@ -274,7 +275,7 @@ static const char *recall(const struct writer *writer, int which,
     graph_onnx_cache_name(true, which, writer->attentions, input);
     if (writer->model->cache == DTYPE_F32)
         return input;
-    put(writer, "Cast", input, widened, WITH({"to", ONNX_WHOLE, .i = ONNX_FLOAT}));
+    put(writer, "Cast", input, widened, WITH({"to", ONNX_WHOLE, .whole = ONNX_FLOAT}));
     return widened;
 }
 

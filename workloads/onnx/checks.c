@@ -47,14 +47,10 @@ static enum status as_array(const struct onnx_instance *instance, size_t number,
                             const uint64_t *secret, struct onnx_array *ret, struct error *err)
 {
     const struct onnx_declared *input = &instance->parameters->inputs[number];
-    struct onnx_array array = {.name = input->name,
-                               .rank = input->rank,
-                               .elements = input->elements,
-                               .whole = input->type != DTYPE_F32};
+    struct onnx_array array = onnx_declared_array(input);
     AUTO_FREE void *values = NULL;
 
     TRY(onnx_input(instance, number, secret, &values, err));
-    memcpy(array.shape, input->shape, sizeof(input->shape));
     array.data = malloc(input->elements * sizeof(double));
     for (uint64_t i = 0; array.data && i < input->elements; i++)
         array.data[i] = input->type == DTYPE_F32   ? (double)((float *)values)[i]
@@ -73,13 +69,8 @@ static enum status compute(struct onnx_instance *instance, const uint64_t *secre
 
     for (size_t i = 0; i < parameters->input_count && status == STATUS_OK; i++)
         status = as_array(instance, i, secret, &inputs[i], err);
-    for (size_t i = 0; i < parameters->output_count; i++) {
-        const struct onnx_declared *output = &parameters->outputs[i];
-
-        outputs[i] = (struct onnx_array){
-            .name = output->name, .rank = output->rank, .elements = output->elements};
-        memcpy(outputs[i].shape, output->shape, sizeof(output->shape));
-    }
+    for (size_t i = 0; i < parameters->output_count; i++)
+        outputs[i] = onnx_declared_array(&parameters->outputs[i]);
     if (status == STATUS_OK)
         status = onnx_reference_run(instance->reference, inputs, parameters->input_count, outputs,
                                     parameters->output_count, err);

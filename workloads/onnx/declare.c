@@ -336,6 +336,20 @@ enum status onnx_cost(const struct workload_case *work, struct workload_cost *re
     return STATUS_OK;
 }
 
+struct onnx_array onnx_declared_array(const struct onnx_declared *declared)
+{
+    struct onnx_array ret = {.name = declared->name,
+                             .rank = declared->rank,
+                             .elements = declared->elements,
+                             .whole = declared->type != DTYPE_F32,
+                             .has_range = declared->values == ONNX_RANGE && !declared->has_file,
+                             .least = declared->min,
+                             .most = declared->max};
+
+    memcpy(ret.shape, declared->shape, sizeof(declared->shape));
+    return ret;
+}
+
 void onnx_append_shape(struct text *out, size_t rank, const uint64_t *shape)
 {
     for (size_t i = 0; i < rank; i++) {

@@ -131,7 +131,7 @@ static enum status check_undeclared(const struct declaration *declaration,
     struct digest found;
 
     if (!tensor || !location[0] || !onnx_external_stays(location))
-        return STATUS_OK; /* onnx_external_check has the words */
+        return STATUS_OK; /* onnx_external_join has the words */
     full = beside(path, location);
     if (full && digest_file(full, &found, NULL, NULL) == STATUS_OK)
         return declaration_error(declaration, "model", err,
@@ -145,77 +145,30 @@ static enum status check_undeclared(const struct declaration *declaration,
                              path, full ? full : location);
 }
 
-/* The files beside the model; their paths are heap. */
-struct side_files {
-    struct onnx_side_file items[ONNX_SIDE_FILES_MAX];
-};
-
-static void side_files_finish(struct side_files *files)
+/* The model with what lies beside it in it, if each file is what is declared. */
+static enum status join(const struct declaration *declaration,
+                        const struct onnx_parameters *parameters, const char *path,
+                        struct onnx_model *model, struct text *bytes, struct onnx_side_file *files,
+                        struct error *err)
 {
-    for (size_t i = 0; i < ONNX_SIDE_FILES_MAX; i++)
-        free((char *)(uintptr_t)files->items[i].path);
-}
+    struct error inner = ERROR_INIT;
 
-/* Whether each is what is declared, and what the model needs. */
-static enum status check_side_files(const struct declaration *declaration,
-                                    const struct onnx_parameters *parameters,
-                                    const struct onnx_model *model, const char *path,
-                                    struct side_files *files, struct error *err)
-{
     for (size_t i = 0; i < parameters->data_count; i++) {
         char place[40];
         const struct named_file file = {place, "location", "the model's",
                                         &parameters->data[i].digest};
-        char *full = beside(path, parameters->data[i].location);
 
         snprintf(place, sizeof(place), "model.data[%zu]", i);
-        files->items[i] = (struct onnx_side_file){parameters->data[i].location, full, 0};
-        TRY(full ? look_at(declaration, &file, full, &files->items[i].size, err)
-                 : error_no_memory(err));
+        files[i].location = parameters->data[i].location;
+        files[i].path = beside(path, files[i].location);
+        TRY(files[i].path ? look_at(declaration, &file, files[i].path, &files[i].size, err)
+                          : error_no_memory(err));
     }
-    return parameters->data_count == 0 ? check_undeclared(declaration, model, path, err)
-                                       : STATUS_OK;
-}
-
-/* The bytes of the model with what lies beside it in them; in place of those of `ret`. */
-static enum status join(const struct declaration *declaration,
-                        const struct onnx_parameters *parameters, const struct onnx_model *model,
-                        const char *path, struct text *bytes, struct error *err)
-{
-    const struct onnx_bytes own = {(const uint8_t *)bytes->data, bytes->length};
-    const size_t count = parameters->data_count;
-    CLEANUP(side_files_finish) struct side_files files = {0};
-    CLEANUP(text_finish) struct text joined = {0};
-    struct error inner = ERROR_INIT;
-
-    text_init(&joined);
-    TRY(check_side_files(declaration, parameters, model, path, &files, err));
-    if (onnx_external_check(model, bytes->length, files.items, count, &inner) != STATUS_OK)
-        return declaration_error(declaration, "model", err, "%s: %s", path, inner.message);
-    if (!onnx_external_first(model))
-        return STATUS_OK;
-    TRY(onnx_external_join(model, own, files.items, count, &joined, err));
-    text_finish(bytes);
-    *bytes = joined;
-    text_init(&joined);
-    return STATUS_OK;
-}
-
-/* Shapes and ranges of the declaration's arrays, without what is in them. */
-static void take_shapes(const struct onnx_declared *declared, size_t count, struct onnx_array *ret)
-{
-    for (size_t i = 0; i < count; i++) {
-        ret[i] = (struct onnx_array){
-            .name = declared[i].name,
-            .rank = declared[i].rank,
-            .elements = declared[i].elements,
-            .whole = declared[i].type != DTYPE_F32,
-            .has_range = declared[i].values == ONNX_RANGE && !declared[i].has_file,
-            .least = declared[i].min,
-            .most = declared[i].max,
-        };
-        memcpy(ret[i].shape, declared[i].shape, sizeof(declared[i].shape));
-    }
+    if (parameters->data_count == 0)
+        TRY(check_undeclared(declaration, model, path, err));
+    return onnx_external_join(model, bytes, files, parameters->data_count, &inner) == STATUS_OK
+               ? STATUS_OK
+               : declaration_error(declaration, "model", err, "%s: %s", path, inner.message);
 }
 
 /* Whether the reference can compute the model, all of it, on inputs of the declared shapes. */
@@ -227,8 +180,10 @@ static enum status check_reference(const struct declaration *declaration,
     struct onnx_array inputs[ONNX_ARRAYS_MAX], outputs[ONNX_ARRAYS_MAX];
     struct error inner = ERROR_INIT;
 
-    take_shapes(parameters->inputs, parameters->input_count, inputs);
-    take_shapes(parameters->outputs, parameters->output_count, outputs);
+    for (size_t i = 0; i < parameters->input_count; i++)
+        inputs[i] = onnx_declared_array(&parameters->inputs[i]);
+    for (size_t i = 0; i < parameters->output_count; i++)
+        outputs[i] = onnx_declared_array(&parameters->outputs[i]);
     if (onnx_reference_check(model, inputs, parameters->input_count, outputs,
                              parameters->output_count, &inner) == STATUS_OK)
         return STATUS_OK;
@@ -262,34 +217,26 @@ static enum status check_arrays(const struct declaration *declaration,
     return STATUS_OK;
 }
 
-static enum status read_model(const struct declaration *declaration, const char *path,
-                              const struct text *bytes, struct onnx_model *ret, struct error *err)
-{
-    struct error inner = ERROR_INIT;
-
-    return onnx_model_read(bytes->data, bytes->length, ret, &inner) == STATUS_OK
-               ? STATUS_OK
-               : declaration_error(declaration, "model.path", err, "%s: %s", path, inner.message);
-}
-
 static enum status check_model(const struct declaration *declaration,
                                const struct onnx_parameters *parameters, const char *path,
                                struct error *err)
 {
+    struct onnx_side_file files[ONNX_SIDE_FILES_MAX] = {0};
     CLEANUP(onnx_model_finish) struct onnx_model model = {0};
-    CLEANUP(text_finish) struct text bytes = {0};
+    CLEANUP(text_finish) struct text bytes = TEXT_INIT;
+    struct error inner = ERROR_INIT;
+    enum status status;
 
-    text_init(&bytes);
     TRY(file_read(path, ONNX_FILE_MAX, &bytes.data, &bytes.length, err));
     bytes.capacity = bytes.length + 1;
-    TRY(read_model(declaration, path, &bytes, &model, err));
+    if (onnx_model_read(bytes.data, bytes.length, &model, &inner) != STATUS_OK)
+        return declaration_error(declaration, "model.path", err, "%s: %s", path, inner.message);
     TRY(check_arrays(declaration, parameters, &model, err));
-    TRY(join(declaration, parameters, &model, path, &bytes, err));
-    if (parameters->has_reference)
-        return STATUS_OK;
-    onnx_model_finish(&model);
-    TRY(read_model(declaration, path, &bytes, &model, err));
-    return check_reference(declaration, parameters, &model, path, err);
+    status = join(declaration, parameters, path, &model, &bytes, files, err);
+    onnx_side_files_finish(files, ONNX_SIDE_FILES_MAX);
+    TRY(status);
+    return parameters->has_reference ? STATUS_OK
+                                     : check_reference(declaration, parameters, &model, path, err);
 }
 
 /* Whether a file of tensors has these arrays, by name, type (or `other` for f32) and shape. */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -90,8 +91,8 @@ static bool is_used(const struct onnx_model *model, const struct onnx_side_file 
     return false;
 }
 
-enum status onnx_external_check(const struct onnx_model *model, size_t length,
-                                const struct onnx_side_file *files, size_t count, struct error *err)
+static enum status check(const struct onnx_model *model, size_t length,
+                         const struct onnx_side_file *files, size_t count, struct error *err)
 {
     uint64_t whole = length;
 
@@ -121,20 +122,7 @@ enum status onnx_external_check(const struct onnx_model *model, size_t length,
     return STATUS_OK;
 }
 
-/* ---- writing ---- */
-
-static void put_varint(struct text *out, uint64_t value)
-{
-    for (; value >= 0x80; value >>= 7)
-        text_append_char(out, (char)(value | 0x80));
-    text_append_char(out, (char)value);
-}
-
-static void put_head(struct text *out, int number, uint64_t length)
-{
-    put_varint(out, (uint64_t)number << 3 | PROTOBUF_BYTES);
-    put_varint(out, length);
-}
+/* ---- joining ---- */
 
 static enum status read_into(struct text *out, const struct onnx_tensor *tensor,
                              const struct onnx_side_file *file, struct error *err)
@@ -170,17 +158,15 @@ static enum status put_tensor(struct text *out, struct onnx_bytes bytes,
                               struct error *err)
 {
     struct protobuf_field field;
-    CLEANUP(text_finish) struct text kept, head;
+    CLEANUP(text_finish) struct text kept = TEXT_INIT, head = TEXT_INIT;
     bool broken = false;
 
-    text_init(&kept);
-    text_init(&head);
     while (protobuf_next(&bytes, &field, &broken))
         if (field.number != TENSOR_RAW && field.number != TENSOR_EXTERNAL &&
             field.number != TENSOR_DATA_LOCATION)
             text_append_bytes(&kept, field.whole.at, field.whole.length);
-    put_head(&head, TENSOR_RAW, length_of(tensor, file));
-    put_head(out, GRAPH_TENSOR, kept.length + head.length + length_of(tensor, file));
+    protobuf_put_head(&head, TENSOR_RAW, length_of(tensor, file));
+    protobuf_put_head(out, GRAPH_TENSOR, kept.length + head.length + length_of(tensor, file));
     text_append_bytes(out, kept.data, kept.length);
     text_append_bytes(out, head.data, head.length);
     out->failed = out->failed || kept.failed || head.failed;
@@ -208,23 +194,45 @@ static enum status put_graph(struct text *out, const struct onnx_model *model,
     return STATUS_OK;
 }
 
-enum status onnx_external_join(const struct onnx_model *model, struct onnx_bytes bytes,
-                               const struct onnx_side_file *files, size_t count, struct text *ret,
-                               struct error *err)
+static enum status put_model(struct text *out, const struct onnx_model *model,
+                             struct onnx_bytes bytes, const struct onnx_side_file *files,
+                             size_t count, struct error *err)
 {
-    CLEANUP(text_finish) struct text graph = {0};
+    CLEANUP(text_finish) struct text graph = TEXT_INIT;
     struct protobuf_field field;
     bool broken = false;
 
-    text_init(&graph);
     while (protobuf_next(&bytes, &field, &broken)) {
         if (field.number != MODEL_GRAPH) {
-            text_append_bytes(ret, field.whole.at, field.whole.length);
+            text_append_bytes(out, field.whole.at, field.whole.length);
             continue;
         }
         TRY(put_graph(&graph, model, field.bytes, files, count, err));
-        put_head(ret, MODEL_GRAPH, graph.length);
-        text_append_bytes(ret, graph.data, graph.length);
+        protobuf_put_head(out, MODEL_GRAPH, graph.length);
+        text_append_bytes(out, graph.data, graph.length);
     }
-    return text_ok(ret) && text_ok(&graph) ? STATUS_OK : error_no_memory(err);
+    return text_ok(out) && text_ok(&graph) ? STATUS_OK : error_no_memory(err);
+}
+
+enum status onnx_external_join(struct onnx_model *model, struct text *bytes,
+                               const struct onnx_side_file *files, size_t count, struct error *err)
+{
+    const struct onnx_bytes own = {(const uint8_t *)bytes->data, bytes->length};
+    CLEANUP(text_finish) struct text joined = TEXT_INIT;
+
+    TRY(check(model, bytes->length, files, count, err));
+    if (!onnx_external_first(model))
+        return STATUS_OK;
+    TRY(put_model(&joined, model, own, files, count, err));
+    onnx_model_finish(model);
+    text_finish(bytes);
+    *bytes = joined;
+    joined = (struct text)TEXT_INIT;
+    return onnx_model_read(bytes->data, bytes->length, model, err);
+}
+
+void onnx_side_files_finish(struct onnx_side_file *files, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(files[i].path);
 }

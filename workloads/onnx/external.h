@@ -8,30 +8,25 @@
 #include "harness/core/text.h"
 #include "workloads/onnx/model.h"
 
-/* Such a file: as tensors name it, and where it is. */
+/* Such a file: as tensors name it, and where it is; zeros: it is not known yet. */
 struct onnx_side_file {
-    const char *location, *path;
+    const char *location;
+    char *path;    /* heap */
     uint64_t size; /* bytes */
 };
+void onnx_side_files_finish(struct onnx_side_file *files, size_t count);
 
 /* The first tensor of `model` that lies in another file, or NULL. */
 const struct onnx_tensor *onnx_external_first(const struct onnx_model *model);
 /* Whether a location stays in the model's folder: relative, and without "..". */
 bool onnx_external_stays(const char *location);
 /*
- * Whether every tensor that lies elsewhere lies in one of these files, within it and with as many
- * bytes as its shape takes, whether each file has one, and whether all together fit one file.
- * INVALID says which tensor does not, and why.
+ * In place of `bytes`, which `model` was read from, the file with the values in it that lie in
+ * these files, and `model` read again. INVALID says which tensor does not lie within one of them,
+ * with as many bytes as its shape takes, which file has no tensor, or that all together do not fit
+ * one file; or a file has become shorter. IO; NO_MEMORY.
  */
-enum status onnx_external_check(const struct onnx_model *model, size_t length,
-                                const struct onnx_side_file *files, size_t count,
-                                struct error *err);
-/*
- * The file of `bytes`, which `model` was read from and onnx_external_check passed, with those
- * values in it, appended to `ret`. IO; NO_MEMORY; INVALID: a file has become shorter.
- */
-enum status onnx_external_join(const struct onnx_model *model, struct onnx_bytes bytes,
-                               const struct onnx_side_file *files, size_t count, struct text *ret,
-                               struct error *err);
+enum status onnx_external_join(struct onnx_model *model, struct text *bytes,
+                               const struct onnx_side_file *files, size_t count, struct error *err);
 
 #endif

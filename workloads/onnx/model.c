@@ -196,6 +196,7 @@ static struct onnx_attribute read_attribute(struct reader reader)
     struct onnx_attribute attribute = {.name = "", .word = ""};
     /* A packed list has fewer numbers than bytes. */
     const size_t capacity = reader.rest.length < LIST_MAX ? reader.rest.length : LIST_MAX;
+    int64_t *list = NULL;
     struct protobuf_field field;
 
     while (next_field(&reader, &field))
@@ -230,10 +231,10 @@ static struct onnx_attribute read_attribute(struct reader reader)
                 take_numbers(&reader, &field, attribute.numbers, capacity, &attribute.number_count);
             break;
         case 8:
-            if (!attribute.list)
-                attribute.list = allocate(&reader, capacity, sizeof(*attribute.list));
-            if (attribute.list)
-                take_whole(&reader, &field, attribute.list, capacity, &attribute.count);
+            if (!list)
+                attribute.list = list = allocate(&reader, capacity, sizeof(*list));
+            if (list)
+                take_whole(&reader, &field, list, capacity, &attribute.count);
             break;
         }
     return attribute;

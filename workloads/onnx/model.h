@@ -38,12 +38,16 @@ struct onnx_tensor {
     struct onnx_external external; /* then */
 };
 
+/* AttributeProto.AttributeType; of a file that is read it says nothing that the members do not. */
+enum onnx_attribute_type { ONNX_NUMBER = 1, ONNX_WHOLE = 2, ONNX_WORD = 3, ONNX_LIST = 7 };
+
 struct onnx_attribute {
     const char *name;
+    enum onnx_attribute_type type; /* of one that is written */
     float number;
     int64_t whole;
     const char *word;
-    int64_t *list; /* ints */
+    const int64_t *list; /* ints */
     size_t count;
     float *numbers; /* floats */
     size_t number_count;

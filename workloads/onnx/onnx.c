@@ -22,58 +22,35 @@ static void finish(struct workload_instance *base)
     text_finish(&instance->file);
 }
 
-static enum status read_file(struct onnx_instance *instance, struct error *err)
-{
-    return onnx_model_read(instance->file.data, instance->file.length, &instance->model, err);
-}
-
-/* Where the weights lie that are beside the model. */
-struct side_files {
-    struct onnx_side_file files[ONNX_SIDE_FILES_MAX];
-    char *paths[ONNX_SIDE_FILES_MAX];
-};
-
-static void side_files_finish(struct side_files *side)
-{
-    for (size_t i = 0; i < ONNX_SIDE_FILES_MAX; i++)
-        free(side->paths[i]);
-}
-
-/* The model with its weights in it, where they lie in files of their own. */
-static enum status join_weights(struct onnx_instance *instance, struct error *err)
+/* The files in which weights lie that are beside the model, and the model with these in it. */
+static enum status join_weights(struct onnx_instance *instance, struct onnx_side_file *files,
+                                struct error *err)
 {
     const struct onnx_parameters *parameters = instance->parameters;
-    const struct onnx_bytes bytes = {(const uint8_t *)instance->file.data, instance->file.length};
-    CLEANUP(side_files_finish) struct side_files side = {0};
-    CLEANUP(text_finish) struct text joined = {0};
 
-    text_init(&joined);
     for (size_t i = 0; i < parameters->data_count; i++) {
         const struct onnx_data_file *data = &parameters->data[i];
         struct stat about;
 
-        TRY(onnx_file_find(&data->digest, data->location, &side.paths[i], err));
-        if (stat(side.paths[i], &about) == 0)
-            side.files[i] =
-                (struct onnx_side_file){data->location, side.paths[i], (uint64_t)about.st_size};
+        files[i].location = data->location;
+        TRY(onnx_file_find(&data->digest, data->location, &files[i].path, err));
+        if (stat(files[i].path, &about) == 0)
+            files[i].size = (uint64_t)about.st_size;
     }
-    TRY(onnx_external_check(&instance->model, bytes.length, side.files, parameters->data_count,
-                            err));
-    TRY(onnx_external_join(&instance->model, bytes, side.files, parameters->data_count, &joined,
-                           err));
-    onnx_model_finish(&instance->model);
-    text_finish(&instance->file);
-    instance->file = joined;
-    text_init(&joined);
-    return read_file(instance, err);
+    return onnx_external_join(&instance->model, &instance->file, files, parameters->data_count,
+                              err);
 }
 
 static enum status read_model(struct onnx_instance *instance, struct error *err)
 {
+    struct onnx_side_file files[ONNX_SIDE_FILES_MAX] = {0};
+    enum status status;
+
     TRY(onnx_file_read(&instance->parameters->model, "the model", &instance->file, err));
-    TRY(read_file(instance, err));
-    if (instance->parameters->data_count > 0)
-        TRY(join_weights(instance, err));
+    TRY(onnx_model_read(instance->file.data, instance->file.length, &instance->model, err));
+    status = join_weights(instance, files, err);
+    onnx_side_files_finish(files, ONNX_SIDE_FILES_MAX);
+    TRY(status);
     if (!instance->parameters->has_reference)
         TRY(onnx_reference_create(&instance->model, &instance->reference, err));
     return STATUS_OK;

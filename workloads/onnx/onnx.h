@@ -65,6 +65,8 @@ struct onnx_instance {
 
 /* declare.c */
 extern const struct workload_form onnx_form;
+/* Its name, shape and range, without data. */
+struct onnx_array onnx_declared_array(const struct onnx_declared *declared);
 void onnx_append_shape(struct text *out, size_t rank, const uint64_t *shape); /* [1, ?, 3] */
 void onnx_describe(const struct workload *workload, struct text *ret);
 struct workload_cost;

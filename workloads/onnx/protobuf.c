@@ -55,3 +55,22 @@ bool protobuf_next(struct onnx_bytes *rest, struct protobuf_field *ret, bool *br
     ret->whole = (struct onnx_bytes){begin, (size_t)(rest->at - begin)};
     return true;
 }
+
+static void put_varint(struct text *out, uint64_t value)
+{
+    for (; value >= 0x80; value >>= 7)
+        text_append_char(out, (char)(0x80 | (value & 0x7f)));
+    text_append_char(out, (char)value);
+}
+
+void protobuf_put_number(struct text *out, int number, uint64_t value)
+{
+    put_varint(out, (uint64_t)number << 3 | PROTOBUF_VARINT);
+    put_varint(out, value);
+}
+
+void protobuf_put_head(struct text *out, int number, uint64_t length)
+{
+    put_varint(out, (uint64_t)number << 3 | PROTOBUF_BYTES);
+    put_varint(out, length);
+}

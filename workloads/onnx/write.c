@@ -1,19 +1,11 @@
-/*
- * ONNX is Protocol Buffers (protobuf.dev, "Encoding"): a field is its number and kind, then a
- * variable-length integer, four bytes, or a length and as many bytes. The numbers are those of
- * onnx.proto.
- */
+/* The numbers are those of onnx.proto. */
 #include "workloads/onnx/write.h"
 
 #include <string.h>
 
-#include "workloads/onnx/model.h"
-
 #define IR_VERSION 9
 #define OPERATORS 20
 #define FORMAT_MAX (((uint64_t)1 << 31) - ((uint64_t)1 << 20)) /* of tensors, beside the nodes */
-
-enum { VARINT, BYTES = 2, FIXED32 = 5 };
 
 /* ModelProto, GraphProto, NodeProto, AttributeProto, TensorProto. */
 enum { MODEL_IR = 1, MODEL_PRODUCER = 2, MODEL_GRAPH = 7, MODEL_OPERATORS = 8 };
@@ -23,28 +15,9 @@ enum { ATTRIBUTE_NAME = 1, ATTRIBUTE_FLOAT = 2, ATTRIBUTE_INT = 3, ATTRIBUTE_TEX
 enum { ATTRIBUTE_INTS = 8, ATTRIBUTE_TYPE = 20 };
 enum { TENSOR_DIMENSION = 1, TENSOR_TYPE = 2, TENSOR_NAME = 8, TENSOR_BYTES = 9 };
 
-static void put_varint(struct text *out, uint64_t value)
-{
-    for (; value >= 0x80; value >>= 7)
-        text_append_char(out, (char)(0x80 | (value & 0x7f)));
-    text_append_char(out, (char)value);
-}
-
-static void put_key(struct text *out, int field, int kind)
-{
-    put_varint(out, (uint64_t)field << 3 | (uint64_t)kind);
-}
-
-static void put_int(struct text *out, int field, int64_t value)
-{
-    put_key(out, field, VARINT);
-    put_varint(out, (uint64_t)value);
-}
-
 static void put_bytes(struct text *out, int field, const void *bytes, size_t length)
 {
-    put_key(out, field, BYTES);
-    put_varint(out, length);
+    protobuf_put_head(out, field, length);
     text_append_bytes(out, bytes, length);
 }
 
@@ -80,37 +53,32 @@ static int type_of(enum dtype type)
 void onnx_put_tensor(struct text *graph, const char *name, enum dtype type, size_t rank,
                      const uint64_t *shape, const void *bytes, uint64_t length)
 {
-    struct text head;
+    struct text head = TEXT_INIT;
 
-    text_init(&head);
     for (size_t i = 0; i < rank; i++)
-        put_int(&head, TENSOR_DIMENSION, (int64_t)shape[i]);
-    put_int(&head, TENSOR_TYPE, type_of(type));
+        protobuf_put_number(&head, TENSOR_DIMENSION, shape[i]);
+    protobuf_put_number(&head, TENSOR_TYPE, (uint64_t)type_of(type));
     put_text(&head, TENSOR_NAME, name);
-    put_key(&head, TENSOR_BYTES, BYTES);
-    put_varint(&head, length);
-    put_key(graph, GRAPH_TENSOR, BYTES);
-    put_varint(graph, head.length + length);
+    protobuf_put_head(&head, TENSOR_BYTES, length);
+    protobuf_put_head(graph, GRAPH_TENSOR, head.length + length);
     text_append_bytes(graph, head.data, head.length);
     text_append_bytes(graph, bytes, length); /* not through `head`: weights are copied once */
     text_finish(&head);
 }
 
+/* ValueInfoProto: name, and type -> tensor -> element type, shape -> dimension -> value. */
 static void put_array(struct text *graph, int field, const char *name, enum dtype type, size_t rank,
                       const uint64_t *shape)
 {
-    struct text value, of, tensor, dimensions, dimension;
+    struct text value = TEXT_INIT, of = TEXT_INIT, tensor = TEXT_INIT, dimensions = TEXT_INIT;
 
-    text_init(&value);
-    text_init(&of);
-    text_init(&tensor);
-    text_init(&dimensions);
     for (size_t i = 0; i < rank; i++) {
-        text_init(&dimension);
-        put_int(&dimension, 1, (int64_t)shape[i]);
+        struct text dimension = TEXT_INIT;
+
+        protobuf_put_number(&dimension, 1, shape[i]);
         put_message(&dimensions, 1, &dimension);
     }
-    put_int(&tensor, 1, type_of(type));
+    protobuf_put_number(&tensor, 1, (uint64_t)type_of(type));
     put_message(&tensor, 2, &dimensions);
     put_message(&of, 1, &tensor);
     put_text(&value, 1, name);
@@ -130,28 +98,27 @@ void onnx_put_output(struct text *graph, const char *name, enum dtype type, size
     put_array(graph, GRAPH_OUTPUT, name, type, rank, shape);
 }
 
-static void put_attribute(struct text *node, const struct onnx_setting *attribute)
+static void put_attribute(struct text *node, const struct onnx_attribute *attribute)
 {
-    struct text out;
+    struct text out = TEXT_INIT;
 
-    text_init(&out);
     put_text(&out, ATTRIBUTE_NAME, attribute->name);
     switch (attribute->type) {
-    case ONNX_FLOATING:
-        put_key(&out, ATTRIBUTE_FLOAT, FIXED32);
-        text_append_bytes(&out, &attribute->f, sizeof(attribute->f));
+    case ONNX_NUMBER:
+        text_append_char(&out, (char)(ATTRIBUTE_FLOAT << 3 | PROTOBUF_FIXED32));
+        text_append_bytes(&out, &attribute->number, sizeof(attribute->number));
         break;
     case ONNX_WHOLE:
-        put_int(&out, ATTRIBUTE_INT, attribute->i);
+        protobuf_put_number(&out, ATTRIBUTE_INT, (uint64_t)attribute->whole);
         break;
     case ONNX_WORD:
-        put_text(&out, ATTRIBUTE_TEXT, attribute->text);
+        put_text(&out, ATTRIBUTE_TEXT, attribute->word);
         break;
     case ONNX_LIST:
         for (size_t i = 0; i < attribute->count; i++)
-            put_int(&out, ATTRIBUTE_INTS, attribute->ints[i]);
+            protobuf_put_number(&out, ATTRIBUTE_INTS, (uint64_t)attribute->list[i]);
     }
-    put_int(&out, ATTRIBUTE_TYPE, attribute->type);
+    protobuf_put_number(&out, ATTRIBUTE_TYPE, attribute->type);
     put_message(node, NODE_ATTRIBUTE, &out);
 }
 
@@ -167,11 +134,10 @@ static void put_names(struct text *node, int field, const char *names)
 }
 
 void onnx_put_node(struct text *graph, const char *operator, const char * inputs,
-                   const char *outputs, const struct onnx_setting *attributes)
+                   const char *outputs, const struct onnx_attribute *attributes)
 {
-    struct text node;
+    struct text node = TEXT_INIT;
 
-    text_init(&node);
     put_names(&node, NODE_INPUT, inputs);
     put_names(&node, NODE_OUTPUT, outputs);
     put_bytes(&node, NODE_NAME, outputs, strcspn(outputs, " "));
@@ -192,12 +158,11 @@ enum status onnx_write_check(uint64_t bytes, struct error *err)
 
 enum status onnx_write(struct text *graph, const char *name, struct text *ret, struct error *err)
 {
-    struct text operators;
+    struct text operators = TEXT_INIT;
 
-    text_init(&operators);
-    put_int(&operators, 2, OPERATORS);
+    protobuf_put_number(&operators, 2, OPERATORS);
     put_text(graph, GRAPH_NAME, name);
-    put_int(ret, MODEL_IR, IR_VERSION);
+    protobuf_put_number(ret, MODEL_IR, IR_VERSION);
     put_text(ret, MODEL_PRODUCER, "assay");
     put_message(ret, MODEL_OPERATORS, &operators);
     put_message(ret, MODEL_GRAPH, graph);

@@ -7,24 +7,8 @@
 #define ASSAY_WORKLOADS_ONNX_WRITE_H
 
 #include "harness/core/precision.h"
-#include "harness/core/status.h"
 #include "harness/core/text.h"
-
-/* AttributeProto.AttributeType. */
-enum onnx_setting_type { ONNX_FLOATING = 1, ONNX_WHOLE = 2, ONNX_WORD = 3, ONNX_LIST = 7 };
-
-/* An attribute of a node. */
-struct onnx_setting {
-    const char *name;
-    enum onnx_setting_type type;
-    union {
-        float f;
-        int64_t i;
-        const char *text;
-        const int64_t *ints;
-    };
-    size_t count; /* of `ints` */
-};
+#include "workloads/onnx/model.h"
 
 /* A constant, whose `length` bytes lie row by row. Types: f64, f32, bf16, i32, i64. */
 void onnx_put_tensor(struct text *graph, const char *name, enum dtype type, size_t rank,
@@ -38,7 +22,7 @@ void onnx_put_output(struct text *graph, const char *name, enum dtype type, size
  * without a name; NULL: none.
  */
 void onnx_put_node(struct text *graph, const char *operator, const char * inputs,
-                   const char *outputs, const struct onnx_setting *attributes);
+                   const char *outputs, const struct onnx_attribute *attributes);
 /* INVALID: so many bytes of tensors are more than the 2 GiB that the format holds. */
 enum status onnx_write_check(uint64_t bytes, struct error *err);
 /* The file of a graph, which is freed, appended to `ret`. */
