@@ -11,6 +11,7 @@ assay_add_test(NAME test_model_golden SOURCES unit/test_model_golden.c LIBS assa
 assay_add_test(NAME test_graph SOURCES unit/test_graph.c unit/gpt2_witness.c LIBS assay_workloads
     LABELS unit)
 target_link_libraries(test_graph PRIVATE OpenMP::OpenMP_C)
+assay_add_test(NAME test_gpt2_onnx SOURCES unit/test_gpt2_onnx.c LIBS assay_workloads LABELS unit)
 assay_add_test(NAME test_stack SOURCES unit/test_stack.c unit/gpt2_witness.c LIBS assay_workloads
     LABELS unit)
 target_link_libraries(test_stack PRIVATE OpenMP::OpenMP_C)
