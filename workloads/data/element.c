@@ -31,7 +31,7 @@ static const struct format *format_of(enum dtype type)
 bool element_is_known(enum dtype type)
 {
     return format_of(type) || type == DTYPE_F64 || type == DTYPE_F32 || type == DTYPE_I8 ||
-           type == DTYPE_I32;
+           type == DTYPE_I32 || type == DTYPE_I64;
 }
 
 /* Pattern of the largest finite magnitude. e4m3 keeps one mantissa of its last exponent for NaN. */
@@ -107,6 +107,8 @@ void element_encode(enum dtype type, double value, void *array, uint64_t index)
         ((float *)array)[index] = (float)value;
     else if (type == DTYPE_I8)
         ((int8_t *)array)[index] = (int8_t)fmax(-127.0, fmin(127.0, nearbyint(value)));
+    else if (type == DTYPE_I64)
+        ((int64_t *)array)[index] = (int64_t)nearbyint(value);
     else
         ((int32_t *)array)[index] = (int32_t)nearbyint(value);
 }
@@ -126,6 +128,8 @@ double element_decode(enum dtype type, const void *array, uint64_t index)
         return (double)((const float *)array)[index];
     case DTYPE_I8:
         return ((const int8_t *)array)[index];
+    case DTYPE_I64:
+        return (double)((const int64_t *)array)[index];
     default:
         return ((const int32_t *)array)[index];
     }

@@ -14,11 +14,11 @@
 
 #include "harness/core/precision.h"
 
-/* f64, f32, bf16, f16, the four kinds of fp8, i8 and i32; not e2m1. */
+/* f64, f32, bf16, f16, the four kinds of fp8, i8, i32 and i64; not e2m1. */
 bool element_is_known(enum dtype type);
 /* Writes `value`, rounded, as element `index` of an array of the type. */
 void element_encode(enum dtype type, double value, void *array, uint64_t index);
-/* Element `index`, exactly. */
+/* Element `index`, exactly (i64 up to 2^53). */
 double element_decode(enum dtype type, const void *array, uint64_t index);
 
 /*

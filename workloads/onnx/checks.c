@@ -53,9 +53,7 @@ static enum status as_array(const struct onnx_instance *instance, size_t number,
     TRY(onnx_input(instance, number, secret, &values, err));
     array.data = malloc(input->elements * sizeof(double));
     for (uint64_t i = 0; array.data && i < input->elements; i++)
-        array.data[i] = input->type == DTYPE_F32   ? (double)((float *)values)[i]
-                        : input->type == DTYPE_I32 ? (double)((int32_t *)values)[i]
-                                                   : (double)((int64_t *)values)[i];
+        array.data[i] = element_decode(input->type, values, i);
     *ret = array;
     return array.data ? STATUS_OK : error_no_memory(err);
 }

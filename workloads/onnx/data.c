@@ -51,14 +51,9 @@ enum status onnx_input(const struct onnx_instance *instance, size_t number, cons
         return error_no_memory(err);
     if (input->has_file)
         TRY(read_input(input, bytes, values, err));
-    for (uint64_t i = 0; i < input->elements && !input->has_file; i++) {
-        const double value = value_at(input, seed, STREAMS * (uint64_t)number, i);
-
-        if (input->type == DTYPE_I64)
-            ((int64_t *)values)[i] = (int64_t)value;
-        else
-            element_encode(input->type, value, values, i);
-    }
+    for (uint64_t i = 0; i < input->elements && !input->has_file; i++)
+        element_encode(input->type, value_at(input, seed, STREAMS * (uint64_t)number, i), values,
+                       i);
     *ret = values;
     values = NULL;
     return STATUS_OK;

@@ -84,9 +84,6 @@ static enum status match(const struct declaration *declaration, const char *plac
                          size_t count, const char *what, struct error *err)
 {
     const struct onnx_value *value = NULL;
-    const int type = declared->type == DTYPE_F32   ? ONNX_FLOAT
-                     : declared->type == DTYPE_I32 ? ONNX_INT32
-                                                   : ONNX_INT64;
     char path[64];
     struct text words;
     bool same;
@@ -111,7 +108,7 @@ static enum status match(const struct declaration *declaration, const char *plac
         onnx_append_shape(&words, value->rank, value->shape);
         return complain(declaration, path, &words, err);
     }
-    if (value->type != type)
+    if (value->type != onnx_type_of(declared->type))
         return declaration_error(declaration, place, err,
                                  "the model's %s \"%s\" is not of the type %s (its is number %d "
                                  "of ONNX)",

@@ -2,10 +2,9 @@
 #include "workloads/onnx/external.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { MODEL_GRAPH = 7, GRAPH_TENSOR = 5 };                               /* fields of onnx.proto */
 enum { TENSOR_RAW = 9, TENSOR_EXTERNAL = 13, TENSOR_DATA_LOCATION = 14 }; /* of a tensor */
@@ -127,28 +126,20 @@ static enum status check(const struct onnx_model *model, size_t length,
 static enum status read_into(struct text *out, const struct onnx_tensor *tensor,
                              const struct onnx_side_file *file, struct error *err)
 {
-    const uint64_t length = length_of(tensor, file);
-    const int fd = open(file->path, O_RDONLY | O_CLOEXEC);
-    char *to = fd < 0 ? NULL : text_extend(out, (size_t)length);
+    const size_t length = (size_t)length_of(tensor, file);
+    FILE *stream = fopen(file->path, "rbe");
+    char *to = stream ? text_extend(out, length) : NULL;
     enum status status = STATUS_OK;
 
-    if (fd < 0)
+    if (!stream)
         return error_set(err, STATUS_IO, "%s: %s", file->path, strerror(errno));
     if (!to)
         status = error_no_memory(err);
-    for (uint64_t done = 0; done < length && status == STATUS_OK;) {
-        const ssize_t got =
-            pread(fd, to + done, (size_t)(length - done), (off_t)(tensor->external.offset + done));
-
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            status = error_set(err, STATUS_IO, "%s: %s", file->path, strerror(errno));
-        else if (got == 0)
-            status = error_set(err, STATUS_INVALID, "%s has become shorter", file->path);
-        done += got > 0 ? (uint64_t)got : 0;
-    }
-    close(fd);
+    else if (fseeko(stream, (off_t)tensor->external.offset, SEEK_SET) < 0 ||
+             fread(to, 1, length, stream) < length)
+        status = feof(stream) ? error_set(err, STATUS_INVALID, "%s has become shorter", file->path)
+                              : error_set(err, STATUS_IO, "%s: %s", file->path, strerror(errno));
+    fclose(stream);
     return status;
 }
 

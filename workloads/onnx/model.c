@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "harness/core/text.h"
+#include "workloads/data/element.h"
 
 #define NAME_MAX_BYTES 1024
 #define LIST_MAX 4096 /* whole numbers in an attribute */
@@ -408,31 +409,21 @@ const struct onnx_attribute *onnx_node_attribute(const struct onnx_node *node, c
     return NULL;
 }
 
-static double raw_value(int type, const uint8_t *at)
-{
-    union {
-        float f32;
-        double f64;
-        int32_t i32;
-        int64_t i64;
-    } value;
+/* Element types; bf16 is written alone. */
+static const struct {
+    int number;
+    enum dtype type;
+} types[] = {{ONNX_FLOAT, DTYPE_F32}, {ONNX_INT32, DTYPE_I32},  {ONNX_INT64, DTYPE_I64},
+             {ONNX_BOOL, DTYPE_I8},   {ONNX_DOUBLE, DTYPE_F64}, {ONNX_BFLOAT16, DTYPE_BF16}};
 
-    switch (type) {
-    case ONNX_FLOAT:
-        memcpy(&value, at, sizeof(value.f32));
-        return (double)value.f32;
-    case ONNX_DOUBLE:
-        memcpy(&value, at, sizeof(value.f64));
-        return value.f64;
-    case ONNX_INT32:
-        memcpy(&value, at, sizeof(value.i32));
-        return value.i32;
-    case ONNX_INT64:
-        memcpy(&value, at, sizeof(value.i64));
-        return (double)value.i64;
-    default:
-        return *at;
-    }
+#define TYPES (sizeof(types) / sizeof(types[0]))
+
+int onnx_type_of(enum dtype type)
+{
+    for (size_t i = 0; i < TYPES; i++)
+        if (types[i].type == type)
+            return types[i].number;
+    return 0;
 }
 
 bool onnx_type_is_whole(int type)
@@ -442,18 +433,22 @@ bool onnx_type_is_whole(int type)
 
 size_t onnx_type_size(int type)
 {
-    switch (type) {
-    case ONNX_BOOL:
-        return 1;
-    case ONNX_FLOAT:
-    case ONNX_INT32:
-        return 4;
-    case ONNX_DOUBLE:
-    case ONNX_INT64:
-        return 8;
-    default:
-        return 0;
-    }
+    for (size_t i = 0; i < TYPES; i++)
+        if (types[i].number == type && type != ONNX_BFLOAT16)
+            return dtype_bits(types[i].type) / 8;
+    return 0;
+}
+
+/* Of a tensor that passed; values lie at any address. */
+static double raw_value(int type, const uint8_t *at)
+{
+    uint64_t cell = 0;
+
+    memcpy(&cell, at, onnx_type_size(type));
+    for (size_t i = 0; i < TYPES; i++)
+        if (types[i].number == type && type != ONNX_BOOL)
+            return element_decode(types[i].type, &cell, 0);
+    return *at;
 }
 
 static enum status unreadable(const struct onnx_tensor *tensor, const char *why, struct error *err)

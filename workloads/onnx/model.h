@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "harness/core/precision.h"
 #include "harness/core/status.h"
 #include "workloads/onnx/protobuf.h"
 
@@ -91,6 +92,8 @@ void onnx_model_finish(struct onnx_model *model); /* takes a zeroed one */
 /* NULL: there is none of that name. */
 const struct onnx_tensor *onnx_model_tensor(const struct onnx_model *model, const char *name);
 const struct onnx_attribute *onnx_node_attribute(const struct onnx_node *node, const char *name);
+/* ONNX's number of a type; 0: it has none here. */
+int onnx_type_of(enum dtype type);
 /* Whether values of an element type are whole numbers, or truth values. */
 bool onnx_type_is_whole(int type);
 /* Bytes of an element; 0: of a type that is not read here. */

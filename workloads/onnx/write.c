@@ -34,22 +34,6 @@ static void put_message(struct text *out, int field, struct text *message)
     text_finish(message);
 }
 
-static int type_of(enum dtype type)
-{
-    switch (type) {
-    case DTYPE_F64:
-        return ONNX_DOUBLE;
-    case DTYPE_BF16:
-        return ONNX_BFLOAT16;
-    case DTYPE_I32:
-        return ONNX_INT32;
-    case DTYPE_I64:
-        return ONNX_INT64;
-    default:
-        return ONNX_FLOAT;
-    }
-}
-
 void onnx_put_tensor(struct text *graph, const char *name, enum dtype type, size_t rank,
                      const uint64_t *shape, const void *bytes, uint64_t length)
 {
@@ -57,7 +41,7 @@ void onnx_put_tensor(struct text *graph, const char *name, enum dtype type, size
 
     for (size_t i = 0; i < rank; i++)
         protobuf_put_number(&head, TENSOR_DIMENSION, shape[i]);
-    protobuf_put_number(&head, TENSOR_TYPE, (uint64_t)type_of(type));
+    protobuf_put_number(&head, TENSOR_TYPE, (uint64_t)onnx_type_of(type));
     put_text(&head, TENSOR_NAME, name);
     protobuf_put_head(&head, TENSOR_BYTES, length);
     protobuf_put_head(graph, GRAPH_TENSOR, head.length + length);
@@ -78,7 +62,7 @@ static void put_array(struct text *graph, int field, const char *name, enum dtyp
         protobuf_put_number(&dimension, 1, shape[i]);
         put_message(&dimensions, 1, &dimension);
     }
-    protobuf_put_number(&tensor, 1, (uint64_t)type_of(type));
+    protobuf_put_number(&tensor, 1, (uint64_t)onnx_type_of(type));
     put_message(&tensor, 2, &dimensions);
     put_message(&of, 1, &tensor);
     put_text(&value, 1, name);
