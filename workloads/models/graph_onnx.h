@@ -40,7 +40,10 @@ struct graph_onnx {
     uint64_t align;       /* so many elements on */
     enum graph_onnx_pass pass;
     uint64_t length; /* positions of a sequence; of a step 1 */
-    /* Not of GRAPH_ONNX_WHOLE: positions that are kept, and their type, f32 or bf16. */
+    /*
+     * Not of GRAPH_ONNX_WHOLE, which alone has attentions whose heads share keys and values:
+     * positions that are kept, and their type, f32 or bf16.
+     */
     uint64_t room;
     enum dtype cache;
     size_t head; /* of a prefill: the first of the nodes that see the one position alone */

@@ -68,45 +68,34 @@ static enum status look(const struct declaration *declaration, const char *place
     return STATUS_OK;
 }
 
-static enum status complain(const struct declaration *declaration, const char *place,
-                            struct text *words, struct error *err)
-{
-    const enum status status =
-        declaration_error(declaration, place, err, "%s", text_ok(words) ? words->data : "");
-
-    text_finish(words);
-    return status;
-}
-
 /* A declared array against those that the file has. */
 static enum status match(const struct declaration *declaration, const char *place,
                          const struct onnx_declared *declared, const struct onnx_value *values,
                          size_t count, const char *what, struct error *err)
 {
     const struct onnx_value *value = NULL;
+    CLEANUP(text_finish) struct text words = TEXT_INIT;
     char path[64];
-    struct text words;
     bool same;
 
-    text_init(&words);
     for (size_t i = 0; i < count; i++)
         if (!strcmp(values[i].name, declared->name))
             value = &values[i];
     if (!value) {
-        text_append_format(&words, "the model has no %s \"%s\"; it has", what, declared->name);
         for (size_t i = 0; i < count; i++)
             text_append_format(&words, "%s \"%s\"", i ? "," : "", values[i].name);
         snprintf(path, sizeof(path), "%s.name", place);
-        return complain(declaration, path, &words, err);
+        return declaration_error(declaration, path, err, "the model has no %s \"%s\"; it has%s",
+                                 what, declared->name, words.data);
     }
     same = value->rank == declared->rank;
     for (size_t i = 0; i < declared->rank && same; i++)
         same = value->shape[i] == 0 || value->shape[i] == declared->shape[i];
-    snprintf(path, sizeof(path), "%s.shape", place);
     if (!same) {
-        text_append_format(&words, "the model's %s \"%s\" has the shape ", what, declared->name);
         onnx_append_shape(&words, value->rank, value->shape);
-        return complain(declaration, path, &words, err);
+        snprintf(path, sizeof(path), "%s.shape", place);
+        return declaration_error(declaration, path, err, "the model's %s \"%s\" has the shape %s",
+                                 what, declared->name, words.data);
     }
     if (value->type != onnx_type_of(declared->type))
         return declaration_error(declaration, place, err,

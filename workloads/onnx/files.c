@@ -20,18 +20,16 @@ char *onnx_file_noted(const struct digest *digest)
 
 void onnx_file_note(const struct digest *digest, const char *path)
 {
-    char *noted = onnx_file_noted(digest), *full = realpath(path, NULL), *draft = NULL;
-    char *folder = noted ? text_format("%.*s", (int)(strrchr(noted, '/') - noted), noted) : NULL;
+    AUTO_FREE char *noted = onnx_file_noted(digest), *full = realpath(path, NULL);
+    AUTO_FREE char *folder =
+        noted ? text_format("%.*s", (int)(strrchr(noted, '/') - noted), noted) : NULL;
+    AUTO_FREE char *draft = noted ? text_format("%s.%ld", noted, (long)getpid()) : NULL;
 
-    if (noted && full && folder && file_make_directories(folder, 0700, NULL) == STATUS_OK)
-        draft = text_format("%s.%ld", noted, (long)getpid());
+    if (!draft || !full || !folder || file_make_directories(folder, 0700, NULL) != STATUS_OK)
+        return;
     /* Where it cannot be noted, the trial that looks for it says so. */
-    if (draft && (symlink(full, draft) < 0 || rename(draft, noted) < 0))
+    if (symlink(full, draft) < 0 || rename(draft, noted) < 0)
         unlink(draft);
-    free(draft);
-    free(folder);
-    free(full);
-    free(noted);
 }
 
 enum status onnx_file_find(const struct digest *digest, const char *what, char **ret,

@@ -114,11 +114,10 @@ static json_t *facts(struct workload_instance *base)
 
 static void add_file(const struct digest *digest, struct backend_file_list *ret)
 {
-    char *path = onnx_file_noted(digest);
+    AUTO_FREE char *path = onnx_file_noted(digest);
 
     if (path)
         backend_file_list_add(ret, "model", path, NULL);
-    free(path);
 }
 
 static void files(const struct workload_case *work, struct backend_file_list *ret)

@@ -9,6 +9,7 @@
 static void take_shape(struct model *model, const struct onnx_tensor *tensor)
 {
     struct gpt2_shape *shape = &model->shape;
+    const char *last = strrchr(tensor->name, '.');
     unsigned layer;
 
     if (!strcmp(tensor->name, "wte")) {
@@ -16,7 +17,7 @@ static void take_shape(struct model *model, const struct onnx_tensor *tensor)
         shape->width = tensor->shape[1];
     } else if (!strcmp(tensor->name, "wpe")) {
         model->length = shape->context = tensor->shape[0];
-    } else if (!strcmp(tensor->name, "h0.attn.heads")) {
+    } else if (last && !strcmp(last, ".heads")) { /* of an attention */
         int64_t split[4];
 
         memcpy(split, tensor->raw.at, sizeof(split));
