@@ -83,6 +83,16 @@ static void keep(struct run *run, uint64_t position, uint64_t count)
     }
 }
 
+static struct framework_array of(const struct onnx_array *array)
+{
+    struct framework_array ret = {
+        .name = array->name, .type = array->whole ? DTYPE_I32 : DTYPE_F32, .rank = array->rank};
+
+    for (size_t i = 0; i < array->rank; i++)
+        ret.shape[i] = (int64_t)array->shape[i];
+    return ret;
+}
+
 static void run_pass(struct run *run, enum graph_onnx_pass pass, uint64_t first, uint64_t length)
 {
     const struct gpt2_onnx model = {.shape = &shape,
@@ -93,16 +103,25 @@ static void run_pass(struct run *run, enum graph_onnx_pass pass, uint64_t first,
                                     .room = pass == GRAPH_ONNX_WHOLE ? 0 : ROOM,
                                     .cache = DTYPE_F32};
     const bool whole = pass == GRAPH_ONNX_WHOLE, step = pass == GRAPH_ONNX_STEP;
+    struct framework_array in[ARRAYS], out[1 + CACHES];
+    const struct framework_model arrays = {.inputs = in,
+                                           .outputs = out,
+                                           .input_count = whole  ? 1
+                                                          : step ? ARRAYS
+                                                                 : 2,
+                                           .output_count = whole ? 1 : 1 + CACHES};
     struct onnx_reference *reference = NULL;
     struct onnx_model read = {0};
     struct error err = ERROR_INIT;
     struct text file = TEXT_INIT;
 
     bind(run, pass, first, length);
-    assert_int_equal(gpt2_onnx_write(&model, &file, &err), STATUS_OK);
+    for (size_t i = 0; i < ARRAYS; i++)
+        in[i] = of(&run->in[i]);
+    for (size_t i = 0; i < 1 + CACHES; i++)
+        out[i] = of(&run->out[i]);
+    assert_int_equal(gpt2_onnx_write(&model, &arrays, &file, &err), STATUS_OK);
     assert_int_equal(onnx_model_read(file.data, file.length, &read, &err), STATUS_OK);
-    assert_int_equal(read.input_count, whole ? 1 : step ? ARRAYS : 2);
-    assert_int_equal(read.output_count, whole ? 1 : 1 + CACHES);
     assert_int_equal(onnx_reference_create(&read, &reference, &err), STATUS_OK);
     if (onnx_reference_run(reference, run->in, read.input_count, run->out, read.output_count,
                            &err) != STATUS_OK)

@@ -321,7 +321,6 @@ static struct graph_onnx onnx_of(const struct stack_graph *graph, uint64_t lengt
 {
     return (struct graph_onnx){.graph = graph->graph,
                                .name = "stack",
-                               .output = "output",
                                .out = graph->out,
                                .nodes = graph->graph->node_count,
                                .weights = weights,
@@ -338,6 +337,13 @@ static void check_onnx(const char *yaml, uint64_t sequences, uint64_t length)
     struct onnx_reference *reference = NULL;
     struct onnx_model model = {0};
     struct running running = {0};
+    const struct framework_array arrays_in = {.name = GRAPH_ONNX_TOKENS,
+                                              .type = DTYPE_I32,
+                                              .rank = 2,
+                                              .shape = {(int64_t)sequences, (int64_t)length}};
+    const struct framework_array arrays_out = {.name = "output", .type = DTYPE_F32, .rank = 2};
+    const struct framework_model arrays = {
+        .inputs = &arrays_in, .outputs = &arrays_out, .input_count = 1, .output_count = 1};
     struct graph_onnx onnx;
     struct text file;
     int32_t tokens[24];
@@ -345,7 +351,7 @@ static void check_onnx(const char *yaml, uint64_t sequences, uint64_t length)
     start(&running, yaml, sequences, length);
     text_init(&file);
     onnx = onnx_of(&running.graph, length, running.weights);
-    ASSERT_OK(graph_onnx_write(&onnx, &file, err));
+    ASSERT_OK(graph_onnx_write(&onnx, &arrays, &file, err));
     ASSERT_OK(onnx_model_read(file.data, file.length, &model, err));
     ASSERT_OK(onnx_reference_create(&model, &reference, err));
     in.elements = rows;

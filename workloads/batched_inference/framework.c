@@ -9,7 +9,7 @@ enum status inference_prepare(struct inference_instance *instance, const struct 
     CLEANUP(text_finish) struct text onnx = {0};
 
     text_init(&onnx);
-    TRY(gpt2_onnx_write(model, &onnx, err));
+    TRY(gpt2_onnx_write(model, wanted, &onnx, err));
     wanted->onnx = onnx.data;
     wanted->length = onnx.length;
     return framework_prepare(instance->gpt2.base.work.framework, wanted, err);

@@ -24,8 +24,6 @@ static enum status put_product(const struct products *products, size_t index, st
     gemm_fill(&b, &check.b, GEMM_B);
     onnx_put_tensor(graph, b.name, b.type, b.rank, b.shape, b.data, b.bytes);
     free(b.data);
-    onnx_put_input(graph, a->name, a->type, a->rank, a->shape);
-    onnx_put_output(graph, c->name, c->type, c->rank, c->shape);
     products->family->put_nodes(products, index, graph);
     return STATUS_OK;
 }
@@ -60,11 +58,12 @@ enum status products_take_framework(struct products *products, struct error *err
         results[i] = bind(&products->items[i].arrays[GEMM_C]);
         TRY(put_product(products, i, &graph, err));
     }
-    TRY(onnx_write(&graph, base->kind->name, &file, err));
-    wanted.onnx = file.data;
-    wanted.length = file.length;
     wanted.inputs = inputs;
     wanted.outputs = results;
     wanted.input_count = wanted.output_count = products->count;
+    onnx_put_arrays(&graph, &wanted);
+    TRY(onnx_write(&graph, base->kind->name, &file, err));
+    wanted.onnx = file.data;
+    wanted.length = file.length;
     return framework_prepare(base->work.framework, &wanted, err);
 }

@@ -3,12 +3,12 @@
 #include "harness/core/cleanup.h"
 #include "workloads/models/gpt2_graph.h"
 
-enum status gpt2_onnx_write(const struct gpt2_onnx *model, struct text *ret, struct error *err)
+enum status gpt2_onnx_write(const struct gpt2_onnx *model, const struct framework_model *arrays,
+                            struct text *ret, struct error *err)
 {
     CLEANUP(gpt2_graph_finish) struct gpt2_graph graph = {0};
     struct graph_onnx onnx = {
         .name = "gpt2",
-        .output = GPT2_ONNX_LOGITS,
         .weights = model->parameters,
         .align = GPT2_ALIGN,
         .pass = model->pass,
@@ -22,5 +22,5 @@ enum status gpt2_onnx_write(const struct gpt2_onnx *model, struct text *ret, str
     onnx.out = graph.logits;
     onnx.nodes = graph.loss_node;
     onnx.head = graph.loss_node - GPT2_HEAD_NODES;
-    return graph_onnx_write(&onnx, ret, err);
+    return graph_onnx_write(&onnx, arrays, ret, err);
 }

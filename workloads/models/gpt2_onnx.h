@@ -18,6 +18,7 @@ struct gpt2_onnx {
 };
 
 /* As graph_onnx_write. */
-enum status gpt2_onnx_write(const struct gpt2_onnx *model, struct text *ret, struct error *err);
+enum status gpt2_onnx_write(const struct gpt2_onnx *model, const struct framework_model *arrays,
+                            struct text *ret, struct error *err);
 
 #endif

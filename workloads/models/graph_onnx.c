@@ -12,6 +12,7 @@
 /* In names '@' stands for the node's output, $0 for an input of it, and %0 for one of `words`. */
 struct writer {
     const struct graph_onnx *model;
+    const char *output; /* what the last node's value is called */
     struct text *out;
     const struct graph_node *node;
     const char *words[3];
@@ -25,7 +26,7 @@ struct writer {
 
 static const char *name_of(const struct writer *writer, uint32_t value)
 {
-    return value == writer->model->out ? writer->model->output
+    return value == writer->model->out ? writer->output
            : value == writer->chosen   ? "last"
                                        : writer->model->graph->values[value].name;
 }
@@ -362,25 +363,6 @@ static void put_heads(struct writer *writer, const struct heads *heads)
     put(writer, "Transpose", "@.values", "@.values_split", ORDER(0, 2, 1, 3));
 }
 
-/* The inputs and outputs. */
-static void put_caches(const struct writer *writer, const struct heads *heads)
-{
-    const struct graph_onnx *model = writer->model;
-    const bool step = model->pass == GRAPH_ONNX_STEP;
-    const uint64_t past[] = {(uint64_t)heads->sequences, (uint64_t)heads->kv, model->room,
-                             (uint64_t)heads->size};
-    const uint64_t kept[] = {past[0], past[1], step ? 1 : model->room, past[3]};
-    char name[GRAPH_ONNX_CACHE_NAME_MAX];
-
-    for (int which = 0; which < 2; which++) {
-        graph_onnx_cache_name(false, which, writer->attentions, name);
-        onnx_put_output(writer->out, name, model->cache, 4, kept);
-        graph_onnx_cache_name(true, which, writer->attentions, name);
-        if (step)
-            onnx_put_input(writer->out, name, model->cache, 4, past);
-    }
-}
-
 static void put_attention(struct writer *writer)
 {
     const struct heads heads = heads_of(writer);
@@ -394,8 +376,6 @@ static void put_attention(struct writer *writer)
     else
         put_heads(writer, &heads);
     put(writer, "Reshape", "@.values_split @.rows", "@", NULL);
-    if (writer->model->pass != GRAPH_ONNX_WHOLE)
-        put_caches(writer, &heads);
     writer->attentions++;
 }
 
@@ -504,21 +484,6 @@ static void put_last(struct writer *writer)
     writer->chosen = writer->node->in[0];
 }
 
-static void put_arrays(const struct writer *writer)
-{
-    const struct graph_onnx *model = writer->model;
-    const struct graph_value *out = &model->graph->values[model->out];
-    const bool whole = model->pass == GRAPH_ONNX_WHOLE;
-    const uint64_t s = sequences_of(model);
-
-    onnx_put_input(writer->out, GRAPH_ONNX_TOKENS, DTYPE_I32, 2,
-                   (const uint64_t[]){s, model->length});
-    if (!whole)
-        onnx_put_input(writer->out, GRAPH_ONNX_POSITION, DTYPE_I32, 1, (const uint64_t[]){1});
-    onnx_put_output(writer->out, model->output, DTYPE_F32, 2,
-                    (const uint64_t[]){whole ? graph_size(out, 0) : s, graph_size(out, 1)});
-}
-
 enum status graph_onnx_check(const struct graph_onnx *model, struct error *err)
 {
     uint64_t bytes = 0;
@@ -534,15 +499,16 @@ enum status graph_onnx_check(const struct graph_onnx *model, struct error *err)
     return onnx_write_check(bytes, err);
 }
 
-enum status graph_onnx_write(const struct graph_onnx *model, struct text *ret, struct error *err)
+enum status graph_onnx_write(const struct graph_onnx *model, const struct framework_model *arrays,
+                             struct text *ret, struct error *err)
 {
     const int64_t behind = (int64_t)(model->room - model->length);
     struct text out;
-    struct writer writer = {.model = model, .out = &out, .chosen = GRAPH_NONE};
+    struct writer writer = {model, arrays->outputs[0].name, &out, .chosen = GRAPH_NONE};
 
     TRY(graph_onnx_check(model, err));
     text_init(&out);
-    put_arrays(&writer);
+    onnx_put_arrays(&out, arrays);
     put_weights(&writer);
     put_mask(&writer);
     if (model->pass == GRAPH_ONNX_PREFILL)

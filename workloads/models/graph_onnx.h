@@ -15,6 +15,7 @@
 #ifndef ASSAY_WORKLOADS_MODELS_GRAPH_ONNX_H
 #define ASSAY_WORKLOADS_MODELS_GRAPH_ONNX_H
 
+#include "backends/backend.h"
 #include "harness/core/precision.h"
 #include "harness/core/text.h"
 #include "workloads/graph/graph.h"
@@ -33,11 +34,10 @@ enum graph_onnx_pass {
 struct graph_onnx {
     const struct graph *graph; /* whose indices are the tokens, named so, of all sequences */
     const char *name;          /* of the model */
-    const char *output;        /* f32: what the value `out` is called in it */
-    uint32_t out;
-    size_t nodes;         /* the first so many are written */
-    const float *weights; /* the parameters in the graph's order, each from a multiple of */
-    uint64_t align;       /* so many elements on */
+    uint32_t out;              /* the value that the first output is, in f32 */
+    size_t nodes;              /* the first so many are written */
+    const float *weights;      /* the parameters in the graph's order, each from a multiple of */
+    uint64_t align;            /* so many elements on */
     enum graph_onnx_pass pass;
     uint64_t length; /* positions of a sequence; of a step 1 */
     /*
@@ -62,7 +62,11 @@ void graph_onnx_cache_name(bool past, int which, uint64_t attention,
  * format holds; UNSUPPORTED: an operator has no form there.
  */
 enum status graph_onnx_check(const struct graph_onnx *model, struct error *err);
-/* Appends the model to `ret`, which is not ok (text_ok) where there was no memory. As above. */
-enum status graph_onnx_write(const struct graph_onnx *model, struct text *ret, struct error *err);
+/*
+ * Appends the model, with the inputs and outputs of `arrays`, to `ret`, which is not ok (text_ok)
+ * where there was no memory. As above.
+ */
+enum status graph_onnx_write(const struct graph_onnx *model, const struct framework_model *arrays,
+                             struct text *ret, struct error *err);
 
 #endif

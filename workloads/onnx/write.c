@@ -51,35 +51,30 @@ void onnx_put_tensor(struct text *graph, const char *name, enum dtype type, size
 }
 
 /* ValueInfoProto: name, and type -> tensor -> element type, shape -> dimension -> value. */
-static void put_array(struct text *graph, int field, const char *name, enum dtype type, size_t rank,
-                      const uint64_t *shape)
+static void put_array(struct text *graph, int field, const struct framework_array *array)
 {
     struct text value = TEXT_INIT, of = TEXT_INIT, tensor = TEXT_INIT, dimensions = TEXT_INIT;
 
-    for (size_t i = 0; i < rank; i++) {
+    for (size_t i = 0; i < array->rank; i++) {
         struct text dimension = TEXT_INIT;
 
-        protobuf_put_number(&dimension, 1, shape[i]);
+        protobuf_put_number(&dimension, 1, (uint64_t)array->shape[i]);
         put_message(&dimensions, 1, &dimension);
     }
-    protobuf_put_number(&tensor, 1, (uint64_t)onnx_type_of(type));
+    protobuf_put_number(&tensor, 1, (uint64_t)onnx_type_of(array->type));
     put_message(&tensor, 2, &dimensions);
     put_message(&of, 1, &tensor);
-    put_text(&value, 1, name);
+    put_text(&value, 1, array->name);
     put_message(&value, 2, &of);
     put_message(graph, field, &value);
 }
 
-void onnx_put_input(struct text *graph, const char *name, enum dtype type, size_t rank,
-                    const uint64_t *shape)
+void onnx_put_arrays(struct text *graph, const struct framework_model *model)
 {
-    put_array(graph, GRAPH_INPUT, name, type, rank, shape);
-}
-
-void onnx_put_output(struct text *graph, const char *name, enum dtype type, size_t rank,
-                     const uint64_t *shape)
-{
-    put_array(graph, GRAPH_OUTPUT, name, type, rank, shape);
+    for (size_t i = 0; i < model->input_count; i++)
+        put_array(graph, GRAPH_INPUT, &model->inputs[i]);
+    for (size_t i = 0; i < model->output_count; i++)
+        put_array(graph, GRAPH_OUTPUT, &model->outputs[i]);
 }
 
 static void put_attribute(struct text *node, const struct onnx_attribute *attribute)

@@ -6,6 +6,7 @@
 #ifndef ASSAY_WORKLOADS_ONNX_WRITE_H
 #define ASSAY_WORKLOADS_ONNX_WRITE_H
 
+#include "backends/backend.h"
 #include "harness/core/precision.h"
 #include "harness/core/text.h"
 #include "workloads/onnx/model.h"
@@ -13,10 +14,8 @@
 /* A constant, whose `length` bytes lie row by row. Types: f64, f32, bf16, i32, i64. */
 void onnx_put_tensor(struct text *graph, const char *name, enum dtype type, size_t rank,
                      const uint64_t *shape, const void *bytes, uint64_t length);
-void onnx_put_input(struct text *graph, const char *name, enum dtype type, size_t rank,
-                    const uint64_t *shape);
-void onnx_put_output(struct text *graph, const char *name, enum dtype type, size_t rank,
-                     const uint64_t *shape);
+/* The arrays that a model is run on, as its inputs and outputs. */
+void onnx_put_arrays(struct text *graph, const struct framework_model *model);
 /*
  * Names are separated by blanks; a node is called by its first output. Attributes end with one
  * without a name; NULL: none.

@@ -461,13 +461,10 @@ static enum status make_session(struct pass_instance *instance, struct error *er
 
 /* ---- by a framework ---- */
 
-#define ONNX_OUTPUT "output"
-
 static struct graph_onnx onnx_of(const struct pass_instance *instance)
 {
     return (struct graph_onnx){.graph = instance->graph.graph,
                                .name = "stack",
-                               .output = ONNX_OUTPUT,
                                .out = instance->graph.out,
                                .nodes = instance->graph.forward,
                                .weights = instance->weights,
@@ -475,43 +472,31 @@ static struct graph_onnx onnx_of(const struct pass_instance *instance)
                                .length = instance->length};
 }
 
-static enum status prepare(struct pass_instance *instance, const struct text *model,
-                           struct error *err)
+static enum status take_framework(struct pass_instance *instance, struct error *err)
 {
-    const struct framework_array tokens = {
-        .name = GRAPH_ONNX_TOKENS,
-        .type = DTYPE_I32,
-        .rank = 2,
-        .shape = {(int64_t)instance->sequences, (int64_t)instance->length},
-        .buffer = instance->input};
-    const struct framework_array output = {
-        .name = ONNX_OUTPUT,
-        .type = DTYPE_F32,
-        .rank = 2,
-        .shape = {(int64_t)(instance->sequences * instance->length), (int64_t)instance->columns},
-        .buffer = instance->output};
+    const int64_t sequences = (int64_t)instance->sequences, length = (int64_t)instance->length;
+    const int64_t columns = (int64_t)instance->columns;
+    struct framework_array tokens = {
+        .name = GRAPH_ONNX_TOKENS, .type = DTYPE_I32, .rank = 2, .shape = {sequences, length}};
+    struct framework_array output = {
+        .name = "output", .type = DTYPE_F32, .rank = 2, .shape = {sequences * length, columns}};
     struct framework_model wanted = workload_framework_model(&instance->base);
+    const struct graph_onnx onnx = onnx_of(instance);
+    CLEANUP(text_finish) struct text model = TEXT_INIT;
 
-    wanted.onnx = model->data;
-    wanted.length = model->length;
+    instance->type = DTYPE_F32;
+    TRY(device_buffer_alloc(instance->base.device,
+                            (uint64_t)(sequences * length * columns) * sizeof(float),
+                            BUFFER_READ_WRITE, &instance->output, err));
+    tokens.buffer = instance->input;
+    output.buffer = instance->output;
     wanted.inputs = &tokens;
     wanted.outputs = &output;
     wanted.input_count = wanted.output_count = 1;
+    TRY(graph_onnx_write(&onnx, &wanted, &model, err));
+    wanted.onnx = model.data;
+    wanted.length = model.length;
     return framework_prepare(instance->base.work.framework, &wanted, err);
-}
-
-static enum status take_framework(struct pass_instance *instance, struct error *err)
-{
-    const uint64_t rows = instance->sequences * instance->length;
-    const struct graph_onnx onnx = onnx_of(instance);
-    CLEANUP(text_finish) struct text model = {0};
-
-    instance->type = DTYPE_F32;
-    text_init(&model);
-    TRY(device_buffer_alloc(instance->base.device, rows * instance->columns * sizeof(float),
-                            BUFFER_READ_WRITE, &instance->output, err));
-    TRY(graph_onnx_write(&onnx, &model, err));
-    return prepare(instance, &model, err);
 }
 
 static enum status init(struct workload_instance *base, struct error *err)
