@@ -213,7 +213,7 @@ static enum status reduced_axes(const struct onnx_step *step, unsigned *ret)
 /* By the operator's `pair` over the elements of these axes; without one their mean. */
 static enum status fold_axes(struct onnx_step *step, unsigned axes, bool keep)
 {
-    double (*const pair)(double, double) = step->operator->pair ? step->operator->pair : plus;
+    double (*const pair)(double, double) = step->op->pair ? step->op->pair : plus;
     const double first = pair == fmax ? -INFINITY : pair == fmin ? INFINITY : 0.0;
     const struct onnx_array *in = step->in[0];
     struct onnx_array sums = {.rank = in->rank};
@@ -232,7 +232,7 @@ static enum status fold_axes(struct onnx_step *step, unsigned axes, bool keep)
         double *sum = &step->out->data[onnx_place(&sums, in->rank, in->shape, in->rank, i)];
         const double each = (double)step->out->elements / (double)in->elements;
 
-        *sum = pair(*sum, step->operator->pair ? in->data[i] : in->data[i] * each);
+        *sum = pair(*sum, step->op->pair ? in->data[i] : in->data[i] * each);
     }
     return STATUS_OK;
 }

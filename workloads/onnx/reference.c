@@ -202,8 +202,7 @@ static size_t last_use_of(const struct onnx_model *model, const char *name, size
     return last;
 }
 
-static enum status take_inputs(const struct onnx_reference *reference, size_t least, bool of_shapes,
-                               struct onnx_step *step)
+static enum status take_inputs(const struct onnx_reference *reference, struct onnx_step *step)
 {
     const struct onnx_node *node = step->node;
 
@@ -211,7 +210,7 @@ static enum status take_inputs(const struct onnx_reference *reference, size_t le
     for (size_t i = 0; i < node->input_count; i++) {
         const struct slot *in = find_slot(reference, node->inputs[i]);
 
-        if (!node->inputs[i][0] && i >= least)
+        if (!node->inputs[i][0] && i >= step->op->least)
             continue;
         if (!in || (!in->array.data && !reference->shapes_alone))
             return error_set(step->err, STATUS_INVALID,
@@ -219,20 +218,20 @@ static enum status take_inputs(const struct onnx_reference *reference, size_t le
                              "input \"%s\" at no node before it",
                              onnx_node_name(node), node->operator, node->inputs[i]);
         step->in[i] = &in->array;
-        step->known = step->known && (in->array.data || of_shapes);
+        step->known = step->known && (in->array.data || step->op->of_shapes);
     }
     return STATUS_OK;
 }
 
 static enum status run_operator(struct onnx_step *step)
 {
-    const struct onnx_operator *operator= step->operator;
+    const struct onnx_operator *op = step->op;
     enum status status;
 
-    step->out->whole |= operator->truth;
-    status = operator->run ? operator->run(step) :
-             operator->map ? onnx_step_map(step, operator->map)
-                           : onnx_step_fold(step, operator->pair);
+    step->out->whole |= op->truth;
+    status = op->run   ? op->run(step)
+             : op->map ? onnx_step_map(step, op->map)
+                       : onnx_step_fold(step, op->pair);
     return status == ONNX_SHAPE_ALONE && step->shapes_alone ? STATUS_OK : status;
 }
 
@@ -240,34 +239,29 @@ static enum status run_node(struct onnx_reference *reference, size_t number, str
 {
     const struct onnx_model *model = reference->model;
     const struct onnx_node *node = &model->nodes[number];
-    const struct onnx_operator *operator= find_operator(node);
+    const struct onnx_operator *op = find_operator(node);
     struct onnx_array outs[ONNX_OUTPUTS_MAX];
-    const size_t count = operator->outputs && node->output_count <= ONNX_OUTPUTS_MAX
-                             ? node->output_count
-                             : 1;
     struct onnx_step step = {.node = node,
                              .version = model->operators,
                              .count = node->input_count,
                              .out = outs,
-                             .out_count = count,
+                             .out_count = op->outputs ? node->output_count : 1,
                              .shapes_alone = reference->shapes_alone,
-                             .operator= operator,
-                             .err = err };
-    enum status status = take_inputs(reference, operator->least, operator->of_shapes, &step);
+                             .op = op,
+                             .err = err};
+    enum status status = take_inputs(reference, &step);
 
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < step.out_count; i++)
         outs[i] =
             (struct onnx_array){.name = node->outputs[i], .whole = step.in[0] && step.in[0]->whole};
     if (status == STATUS_OK)
         status = run_operator(&step);
-    for (size_t i = 0; i < count; i++) {
-        if (status != STATUS_OK) {
+    for (size_t i = 0; i < step.out_count; i++)
+        if (status == STATUS_OK)
+            reference->slots[reference->count++] = (struct slot){
+                .array = outs[i], .last_use = last_use_of(model, node->outputs[i], number)};
+        else
             free(outs[i].data);
-            continue;
-        }
-        reference->slots[reference->count++] = (struct slot){
-            .array = outs[i], .last_use = last_use_of(model, node->outputs[i], number)};
-    }
     if (status == STATUS_OK && !reference->shapes_alone)
         free_unused(reference, node, number);
     return status;

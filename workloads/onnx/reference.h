@@ -71,8 +71,8 @@ struct onnx_step {
     size_t count;
     struct onnx_array *out; /* `out_count` of them, with names and `whole` as the first input's */
     size_t out_count;
-    bool shapes_alone, known; /* known: every input has its data, or none is needed */
-    const struct onnx_operator *operator;
+    bool shapes_alone, known;       /* known: every input has its data, or none is needed */
+    const struct onnx_operator *op; /* the node's row */
     struct error *err;
 };
 

@@ -180,7 +180,7 @@ static enum status pool(struct onnx_step *step)
                 most = at && *at > most ? *at : most;
                 count += at || padded;
             }
-        step->out->data[i] = step->operator->pair ? most : sum /(double) count;
+        step->out->data[i] = step->op->pair ? most : sum / (double)count;
     }
     return STATUS_OK;
 }
