@@ -218,6 +218,10 @@ void doc_open(struct doc *doc, enum doc_box box, const char *look)
     doc->boxes[++doc->depth] = box;
     doc->medium->open(doc, look);
     clear(doc);
+    if (box == DOC_FOLD && doc->is_brief && doc->closed_depth == 0) {
+        doc->closed_depth = doc->depth;
+        doc->closed_from = doc->out->length;
+    }
 }
 
 void doc_table(struct doc *doc, const char *look, const struct doc_column *columns, size_t count)
@@ -229,6 +233,10 @@ void doc_table(struct doc *doc, const char *look, const struct doc_column *colum
 
 void doc_close(struct doc *doc)
 {
+    if (doc->closed_depth == doc->depth && doc->closed_depth > 0) {
+        doc_undo(doc, doc->closed_from);
+        doc->closed_depth = 0;
+    }
     doc->medium->close(doc);
     doc->depth--;
     clear(doc);

@@ -77,6 +77,10 @@ struct doc {
     size_t column_count;
     struct text rows; /* of a table whose columns are laid out where it ends */
     bool is_stacked; /* such a table's look says "stacked": a narrow medium writes cells as lines */
+    /* Of the caller, after doc_new. */
+    bool is_brief;                    /* of a fold the summary alone is written */
+    size_t width;                     /* of lines, the columns that a table may take; 0: any */
+    size_t closed_depth, closed_from; /* a fold of which nothing is written, and from where */
 };
 
 /* Finish with doc_finish, which writes nothing. */

@@ -6,9 +6,11 @@
 
 #include "harness/core/cleanup.h"
 #include "reports/doc.h"
+#include "reports/terminal_internal.h"
 
 #define LABEL_WIDTH 22 /* of facts */
 #define GAP 2          /* between columns */
+#define LAST_WIDTH 24  /* of a table's last column, at least */
 
 /* Two blanks for each box around it but the page and groups. */
 static void append_indent(struct doc *doc)
@@ -141,8 +143,39 @@ static void end_line(struct text *out)
     text_append_char(out, '\n');
 }
 
+static size_t longest_word(const char *string)
+{
+    size_t longest = 0;
+
+    for (size_t length; *string; string += length + (string[length] == ' ')) {
+        length = strcspn(string, " ");
+        longest = length > longest ? length : longest;
+    }
+    return longest;
+}
+
+/*
+ * A row's last cell; below its beginning, where it is longer than what is left of the line and no
+ * word is.
+ */
+static void append_last(struct doc *doc, const char *lead, const char *cell)
+{
+    struct terminal terminal = terminal_make(doc->out, doc->width, false);
+    const size_t used = text_columns(lead);
+
+    if (doc->width == 0 || used + text_columns(cell) <= doc->width ||
+        used + longest_word(cell) > doc->width) {
+        text_append_format(doc->out, "%s%s", lead, cell);
+        end_line(doc->out);
+    } else {
+        terminal.columns = doc->width;
+        terminal_wrap(&terminal, TONE_PLAIN, lead, cell);
+    }
+}
+
 static void append_table(struct doc *doc, char *rows, const size_t widths[DOC_COLUMNS])
 {
+    CLEANUP(text_finish) struct text lead = TEXT_INIT;
     size_t column = 0;
 
     text_append(doc->out, doc->out->length > 0 ? "\n" : "");
@@ -150,14 +183,27 @@ static void append_table(struct doc *doc, char *rows, const size_t widths[DOC_CO
         const bool is_last = (end = rows + strcspn(rows, "\t\n"))[0] == '\n';
 
         *end = '\0';
-        append_padded(doc->out, rows, is_last ? 0 : widths[column],
-                      doc->columns[column].flags & DOC_NUMBER);
-        text_append_format(doc->out, "%*s", is_last ? 0 : GAP, "");
-        if (is_last)
-            end_line(doc->out);
+        if (is_last) {
+            append_last(doc, lead.data, rows);
+            text_clear(&lead);
+        } else {
+            append_padded(&lead, rows, widths[column], doc->columns[column].flags & DOC_NUMBER);
+            text_append_format(&lead, "%*s", GAP, "");
+        }
         column = is_last ? 0 : column + 1;
     }
     text_append_char(doc->out, '\n');
+    doc->out->failed = doc->out->failed || lead.failed;
+}
+
+/* Whether all columns fit beside each other, with room for words in the last one. */
+static bool fits(const struct doc *doc, const size_t widths[DOC_COLUMNS])
+{
+    size_t used = LAST_WIDTH;
+
+    for (size_t i = 0; i + 1 < doc->column_count; i++)
+        used += widths[i] + GAP;
+    return doc->width == 0 || used <= doc->width;
 }
 
 static void close(struct doc *doc)
@@ -169,6 +215,8 @@ static void close(struct doc *doc)
     measure(doc->rows.data, widths);
     if (doc->is_stacked)
         append_stacked(doc, doc->rows.data);
+    else if (!fits(doc, widths)) /* without the row of heads */
+        append_stacked(doc, strchr(doc->rows.data, '\n') + 1);
     else
         append_table(doc, doc->rows.data, widths);
     text_clear(&doc->rows);

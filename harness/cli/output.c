@@ -153,7 +153,11 @@ int output_lines(struct text *text)
 
 struct doc output_doc(const struct command_line *line, struct text *out)
 {
-    return doc_new(out, command_has(line, KEY_MARKDOWN) ? &doc_markdown : &doc_lines);
+    const size_t columns = output_terminal_columns();
+    struct doc doc = doc_new(out, command_has(line, KEY_MARKDOWN) ? &doc_markdown : &doc_lines);
+
+    doc.width = columns == SIZE_MAX ? 0 : columns;
+    return doc;
 }
 
 int output_document(struct doc *doc)

@@ -188,6 +188,58 @@ TEST(an_empty_section_is_taken_back)
     assert_written(undone, (const char *const[]){"<p>kept</p>\n", "kept\n", "kept\n"});
 }
 
+/* Of a fold in a brief document the summary is written, and nothing of what is in it. */
+static void folded(struct doc *doc)
+{
+    static const struct doc_column columns[] = {{"Who", 0}, {"How", 0}};
+
+    doc->is_brief = true;
+    doc_add(doc, "summary");
+    doc_open(doc, DOC_FOLD, NULL);
+    doc_table(doc, NULL, columns, 2);
+    doc_say(doc, NULL, "we\tso");
+    doc_close(doc);
+    doc_add(doc, "inner");
+    doc_open(doc, DOC_FOLD, NULL);
+    doc_close(doc);
+    doc_say(doc, NULL, "hidden");
+    doc_close(doc);
+    doc_say(doc, NULL, "after");
+}
+
+TEST(a_brief_document_has_summaries_alone)
+{
+    assert_written(folded, (const char *const[]){"<details><summary>summary</summary>\n</details>\n"
+                                                 "<p>after</p>\n",
+                                                 "summary\n\nafter\n", "summary\nafter\n"});
+}
+
+static void assert_lines(size_t width, const char *expected)
+{
+    static const struct doc_column columns[] = {{"name", 0}, {"n", DOC_NUMBER}, {"words", 0}};
+    struct text out;
+    struct doc doc;
+
+    text_init(&out);
+    doc = doc_new(&out, &doc_lines);
+    doc.width = width;
+    doc_table(&doc, NULL, columns, 3);
+    doc_say(&doc, NULL, "first\t12\tone two three four five six seven");
+    doc_close(&doc);
+    assert_string_equal(out.data, expected);
+    doc_finish(&doc);
+    text_finish(&out);
+}
+
+/* Words of the last column go on below its beginning; where it has no room, cells are lines. */
+TEST(tables_fit_the_width)
+{
+    assert_lines(0, "name    n  words\nfirst  12  one two three four five six seven\n\n");
+    assert_lines(36, "name    n  words\nfirst  12  one two three four five\n"
+                     "           six seven\n\n");
+    assert_lines(30, "first\n  n: 12\n  words: one two three four five six seven\n\n");
+}
+
 TEST(names_in_words)
 {
     struct text out, plain;
