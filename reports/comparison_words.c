@@ -22,7 +22,8 @@ struct stored_comparison comparison_from_record(const json_t *body)
     const char *by = member_string(json_object_get(body, "by") ? body : gate, "by");
     struct stored_comparison read = {.judgement = json_object_get(body, "comparability"),
                                      .conditions = json_object_get(body, "conditions"),
-                                     .has_numbers = json_is_object(numbers) || served};
+                                     .has_numbers = json_is_object(numbers) || served,
+                                     .note = (char *)(uintptr_t)member_string(body, "note")};
 
     snprintf(read.a, sizeof(read.a), "%s", member_text(body, "a"));
     snprintf(read.b, sizeof(read.b), "%s", member_text(body, "b"));
@@ -41,30 +42,106 @@ struct stored_comparison comparison_from_record(const json_t *body)
 
 /* ---- numbers ---- */
 
+/* From here on a change is a multiple; below, percent. */
+#define TIMES_FROM 1.5
+
 /* One more than a figure has: the information of a ratio is in the digits after its 1. */
 static int digits_of(const struct estimate_interval *ratio)
 {
     return ratio->has_interval ? 1 + number_digits(ratio->value, ratio->lo, ratio->hi) : 4;
 }
 
-void comparison_range_words(struct text *out, const struct estimate_interval *ratio)
+/* How an interval of times b/a is written: of its value's side of 1, as a multiple or in percent.
+ */
+struct change {
+    bool faster, in_times;
+    int digits;
+};
+
+/* "2.9", of 2.9 times faster; "4.1", of 4.1 % slower. */
+static double amount_of(const struct change *change, double ratio)
 {
-    const int digits = digits_of(ratio);
-    char value[NUMBER_SIZE], lo[NUMBER_SIZE], hi[NUMBER_SIZE];
+    const double times = ratio < 1 ? 1 / ratio : ratio;
+
+    return change->in_times ? times : 100 * (times - 1);
+}
+
+/* The same, below 0 on the other side of 1. */
+static double signed_amount(const struct change *change, double ratio)
+{
+    return (ratio < 1) == change->faster ? amount_of(change, ratio) : -amount_of(change, ratio);
+}
+
+/* With three digits at most, or as many as it takes for the ends to read differently. */
+static struct change change_of(const struct estimate_interval *ratio)
+{
+    struct change change = {.faster = ratio->value < 1, .digits = 3};
+    char lo[NUMBER_SIZE], hi[NUMBER_SIZE];
+    double ends[2];
+
+    change.in_times = fmax(ratio->value, 1 / ratio->value) >= TIMES_FROM;
+    if (!ratio->has_interval)
+        return change;
+    ends[0] = signed_amount(&change, change.faster ? ratio->hi : ratio->lo);
+    ends[1] = signed_amount(&change, change.faster ? ratio->lo : ratio->hi);
+    change.digits = number_digits(signed_amount(&change, ratio->value), ends[0], ends[1]);
+    change.digits = change.digits < 3 ? change.digits : 3;
+    while (change.digits < 9 && !strcmp(number_format_digits(ends[0], change.digits, lo),
+                                        number_format_digits(ends[1], change.digits, hi)))
+        change.digits++;
+    return change;
+}
+
+static void append_amount(struct text *out, const struct change *change, double ratio)
+{
+    char number[NUMBER_SIZE];
+
+    doc_phrase(out, "%s", number_format_digits(amount_of(change, ratio), change->digits, number));
+}
+
+/* "2.9 times faster", "4.1 % slower" */
+static void append_side(struct text *out, const struct change *change, double ratio)
+{
+    append_amount(out, change, ratio);
+    doc_phrase(out, " %s %s", change->in_times ? "times" : "%", ratio < 1 ? "faster" : "slower");
+}
+
+/* " [2.7, 3.1]", or with words, where the interval lies on both sides of 1. */
+static void append_ends(struct text *out, const struct estimate_interval *ratio)
+{
+    const struct change change = change_of(ratio);
+    const double ends[] = {change.faster ? ratio->hi : ratio->lo,
+                           change.faster ? ratio->lo : ratio->hi};
+
+    if (!ratio->has_interval) {
+        doc_phrase(out, " {soft without an interval}");
+        return;
+    }
+    for (int i = 0; i < 2; i++) {
+        doc_phrase(out, i ? ", " : " [");
+        if ((ratio->lo < 1) != (ratio->hi < 1))
+            append_side(out, &change, ends[i]);
+        else
+            append_amount(out, &change, ends[i]);
+    }
+    doc_phrase(out, "]");
+}
+
+void comparison_speed_words(struct text *out, const struct estimate_interval *ratio,
+                            bool with_interval)
+{
+    const struct change change = change_of(ratio);
 
     if (!isfinite(ratio->value)) {
         doc_phrase(out, "{soft unknown}");
         return;
     }
-    doc_phrase(out, "%s", number_format_digits(ratio->value, digits, value));
-    if (ratio->has_interval)
-        doc_phrase(out, " [%s, %s]", number_format_digits(ratio->lo, digits, lo),
-                   number_format_digits(ratio->hi, digits, hi));
-    else
-        doc_phrase(out, " {soft without an interval}");
+    append_side(out, &change, ratio->value);
+    if (with_interval)
+        append_ends(out, ratio);
 }
 
-void comparison_ratio_words(struct text *out, const struct comparison *numbers)
+void comparison_ratio_words(struct text *out, const struct comparison *numbers, size_t planned)
 {
     const struct estimate_interval *ratio = &numbers->ratio;
     const int digits = digits_of(ratio);
@@ -77,7 +154,10 @@ void comparison_ratio_words(struct text *out, const struct comparison *numbers)
                    number_format_digits(ratio->hi, digits, hi));
     else
         doc_phrase(out, "without an interval");
-    if (numbers->paired)
+    if (numbers->paired && planned > 0)
+        doc_phrase(out, ", %zu pairs of %zu planned, side by side in random order",
+                   numbers->count_a, planned);
+    else if (numbers->paired)
         doc_phrase(out, ", %zu pairs", numbers->count_a);
     else
         doc_phrase(out, ", %zu and %zu trials, not paired: drift between the two is not controlled",
@@ -100,7 +180,8 @@ void comparison_p_words(struct text *out, const struct comparison *numbers, bool
 
 void comparison_family_words(struct text *out, const struct comparison *numbers)
 {
-    doc_phrase(out, "p ");
+    doc_phrase(out, "judged in a family of %zu: %s, p ", numbers->family,
+               compare_verdict_name(numbers->verdict));
     comparison_p_words(out, numbers, false);
     doc_phrase(out, " (alone %s, p ", compare_verdict_name(numbers->verdict_alone));
     comparison_p_words(out, numbers, true);
@@ -150,29 +231,12 @@ void comparison_number_words(struct text *out, const struct stored_comparison *c
     if (!comparison->has_numbers)
         doc_phrase(out, "%s", comparison->why.message);
     else if (comparison->figure == COMPARE_TIME)
-        comparison_range_words(out, &comparison->numbers.ratio);
+        comparison_speed_words(out, &comparison->numbers.ratio, true);
     else
         comparison_change_words(out, comparison);
 }
 
 /* ---- words ---- */
-
-/* "1.8 times faster than a (45 % less time)"; small changes in percent alone. */
-static void append_faster(struct text *out, double ratio, const char *a)
-{
-    const double times = ratio < 1 ? 1 / ratio : ratio;
-    const char *word = ratio < 1 ? "faster" : "slower", *change = ratio < 1 ? "less" : "more";
-    char percent[NUMBER_SIZE], number[NUMBER_SIZE];
-
-    number_format_percent(fabs(ratio - 1), percent);
-    if (times >= 1.2)
-        doc_phrase(out, " is %s times ", number_format_digits(times, 3, number));
-    else
-        doc_phrase(out, " is ");
-    doc_phrase(out, "%s than ", word);
-    text_append(out, a);
-    doc_phrase(out, " (%s %s time)", percent, change);
-}
 
 static void append_served(struct text *out, const struct stored_comparison *comparison,
                           const char *b, const char *a)
@@ -190,15 +254,6 @@ static void append_served(struct text *out, const struct stored_comparison *comp
                comparison->figure == COMPARE_ATTAINMENT ? " of the requests" : "");
 }
 
-static void append_conditions(struct text *out, const json_t *conditions)
-{
-    CLEANUP(text_finish) struct text words = TEXT_INIT;
-
-    condition_append(&words, conditions);
-    if (words.length > 0)
-        doc_phrase(out, "Under %s, which can turn it: ", words.data);
-}
-
 void comparison_undecided_words(struct text *out, const json_t *undecided_by)
 {
     EACH(one, undecided_by) {
@@ -210,20 +265,12 @@ void comparison_undecided_words(struct text *out, const json_t *undecided_by)
     }
 }
 
-void comparison_conditions_remedy(struct doc *doc, const struct stored_comparison *comparison)
-{
-    if (json_array_size(comparison->conditions) > 0)
-        doc_say(
-            doc, NULL,
-            "the verdict is of these conditions: repeat it at another hour, on an idle machine");
-}
-
 void comparison_answer_words(struct text *out, const struct stored_comparison *comparison,
                              const char *b, const char *a)
 {
     const struct comparison *numbers = &comparison->numbers;
+    const struct change change = change_of(&numbers->ratio);
 
-    append_conditions(out, comparison->conditions);
     if (comparison->figure != COMPARE_TIME) {
         append_served(out, comparison, b, a);
         return;
@@ -234,18 +281,24 @@ void comparison_answer_words(struct text *out, const struct stored_comparison *c
     switch (numbers->verdict) {
     case COMPARE_FASTER:
     case COMPARE_SLOWER:
-        append_faster(out, numbers->ratio.value, a);
-        break;
+        doc_phrase(out, " is ");
+        append_side(out, &change, numbers->ratio.value);
+        doc_phrase(out, " than ");
+        text_append(out, a);
+        append_ends(out, &numbers->ratio);
+        return;
     case COMPARE_EQUIVALENT:
         doc_phrase(out, " is equivalent to ");
         text_append(out, a);
-        doc_phrase(out, " within %g %%", numbers->margin * 100);
+        doc_phrase(out, " within %g %%: ", numbers->margin * 100);
         break;
     case COMPARE_INCONCLUSIVE:
         doc_phrase(out, " is faster or slower than ");
         text_append(out, a);
+        doc_phrase(out, ": ");
         break;
     }
+    comparison_speed_words(out, &numbers->ratio, true);
 }
 
 void comparison_names_words(struct text *out, const json_t *list, size_t most)
@@ -280,9 +333,9 @@ static void append_independence(struct text *out, const struct comparison *numbe
     const size_t least = numbers->count_a < numbers->count_b ? numbers->count_a : numbers->count_b;
 
     doc_phrase(out,
-               "%s are taken for independent%s: the verdict stands up to a correlation of %.2g "
+               "%s%s are taken for independent%s: the verdict stands up to a correlation of %.2g "
                "between those that follow each other",
-               numbers->paired ? "pairs" : "trials",
+               numbers->family > 1 ? "by itself, " : "", numbers->paired ? "pairs" : "trials",
                least < SUCCESSION_LEAST  ? ", which so few cannot check"
                : least < SUCCESSION_MANY ? ", which so few check poorly"
                                          : "",
@@ -327,37 +380,66 @@ void comparison_order_words(struct text *out, const struct comparison *numbers)
     if (numbers->undetermined)
         doc_phrase(out, "; no verdict stands on that: measure both again at another hour%s",
                    numbers->paired ? "" : ", or in pairs (`assay ab`)");
-    if (numbers->holds_to != 0 && numbers->holds_to < SUCCESSION_SURE && numbers->family <= 1) {
+    if (numbers->holds_to != 0 && numbers->holds_to < SUCCESSION_SURE) {
         next_clause(out, start);
         append_independence(out, numbers);
     }
 }
 
-void comparison_basis(struct doc *doc, const struct comparison *numbers)
-{
-    CLEANUP(text_finish) struct text needed = TEXT_INIT, order = TEXT_INIT;
+/* ---- rules ---- */
 
-    doc_add(doc, "time b/a %s",
-            numbers->centre == ESTIMATE_MEDIAN ? "by the trials' medians " : "");
-    comparison_ratio_words(&doc->block, numbers);
-    doc_end(doc, NULL);
-    if (numbers->verdict == COMPARE_EQUIVALENT && numbers->differs)
-        doc_say(doc, NULL, "the difference is real, and smaller than the margin");
-    if (numbers->no_spread)
-        doc_say(doc, NULL, "%s", comparison_alike_words(numbers));
-    else if (numbers->rounding > 0)
-        doc_say(doc, NULL,
-                "the values are rounded in steps as wide as their spread: the interval is wider by "
-                "%.2g %%",
-                100 * numbers->rounding);
-    comparison_order_words(&order, numbers);
-    if (order.length > 0)
-        doc_say(doc, NULL, "%s", order.data);
-    if (numbers->family > 1) {
-        doc_add(doc, "judged in a family of %zu: ", numbers->family);
-        comparison_family_words(&doc->block, numbers);
-        doc_end(doc, NULL);
-    }
-    if (comparison_append_needed(numbers, &needed))
-        doc_say(doc, NULL, "%s", needed.data);
+#define RULE_OF_COMPARISONS                                                                        \
+    "equivalent within %s; else faster or slower when the interval leaves out 1; else "            \
+    "inconclusive"
+
+/* The condition of each answer; `old`: before version 9 of comparisons, where it was another. */
+static const struct rule {
+    const char *kind, *words, *old;
+} rules[] = {
+    {"gate",
+     "passes when faster, or equivalent within %s; worse when slower with the whole interval "
+     "beyond that; else inconclusive",
+     "passes when faster, or equivalent within %s; worse when slower, with the ratio beyond that; "
+     "else inconclusive"},
+    {"attainment",
+     "not worse, and a gate passes, when the whole interval of b - a lies above minus %s; worse "
+     "when it lies below; else inconclusive",
+     NULL},
+    {"capacity",
+     "not worse, and a gate passes, when the whole interval of b/a lies above 1 less %s; worse "
+     "when it lies below; else inconclusive",
+     NULL},
+    {"attainment again",
+     "reproduced when the whole interval of b - a lies within %s either way; not reproduced when "
+     "it lies beyond; else inconclusive",
+     NULL},
+    {"compare", RULE_OF_COMPARISONS, NULL},
+    {"ab", RULE_OF_COMPARISONS, NULL},
+    {"reproduce",
+     "reproduced when equivalent within %s; not reproduced when the whole interval lies beyond "
+     "that; else inconclusive",
+     "reproduced when equivalent within %s; not reproduced when the interval leaves out 1; else "
+     "inconclusive"},
+};
+
+void comparison_margin_words(struct text *out, const char *sentence, double margin)
+{
+    const char *place = strstr(sentence, "%s");
+    const size_t length = place ? (size_t)(place - sentence) : strlen(sentence);
+    AUTO_FREE char *before = strndup(sentence, length);
+
+    doc_phrase(out, "%s", before ? before : "");
+    if (place && isnan(margin))
+        doc_phrase(out, "an unknown margin%s", place + 2);
+    else if (place)
+        doc_phrase(out, "%.4g %%%s", 100 * margin, place + 2);
+    out->failed = out->failed || !before;
+}
+
+void comparison_rule_words(struct text *out, const char *kind, double margin, bool is_old)
+{
+    for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++)
+        if (!strcmp(rules[i].kind, kind))
+            comparison_margin_words(out, is_old && rules[i].old ? rules[i].old : rules[i].words,
+                                    margin);
 }

@@ -15,13 +15,21 @@
  */
 struct stored_comparison comparison_from_record(const json_t *body);
 
-/* "0.8601 [0.6512, 1.140]", "0.8601 without an interval", "unknown". */
-void comparison_range_words(struct text *out, const struct estimate_interval *ratio);
-/* "0.8601, 95 % interval 0.6512 to 1.140, 5 pairs"; a ratio of times. */
-void comparison_ratio_words(struct text *out, const struct comparison *numbers);
+/*
+ * Of a ratio of times b/a: "2.9 times faster [2.7, 3.1]", "4.1 % slower [3.1, 4.9]", "2 % faster [1
+ * % slower, 5 % faster]", "unknown". From 1.5 on a multiple, else percent; 25 % faster is 1.25
+ * times as much in the same time, 25 % slower 1.25 times the time.
+ */
+void comparison_speed_words(struct text *out, const struct estimate_interval *ratio,
+                            bool with_interval);
+/*
+ * "0.8601, 95 % interval 0.6512 to 1.140, 5 pairs of 6 planned, ..."; a ratio of times. `planned`:
+ * pairs, 0: not known.
+ */
+void comparison_ratio_words(struct text *out, const struct comparison *numbers, size_t planned);
 /* "0.012": p of a family where it was judged in one, and `alone` asks for the other. */
 void comparison_p_words(struct text *out, const struct comparison *numbers, bool alone);
-/* "p 0.012 (alone slower, p 0.004)" of one that was judged in a family. */
+/* "judged in a family of 3: inconclusive, p 0.012 (alone slower, p 0.004)", of one that was. */
 void comparison_family_words(struct text *out, const struct comparison *numbers);
 /* "attainment 98.2 % -> 97.1 %, b - a -1.1 points, 95 % interval -1.9 to -0.3", of servers. */
 void comparison_change_words(struct text *out, const struct stored_comparison *comparison);
@@ -31,9 +39,8 @@ void comparison_served_words(struct text *out, enum compare_figure figure,
 /* What a row of a table says: the ratio with its interval, the change, or why there is neither. */
 void comparison_number_words(struct text *out, const struct stored_comparison *comparison);
 /*
- * The answer in a sentence without its full stop: "b is 1.8 times faster than a (45 % less time)".
- * `b` and `a` are the phrases for both. First the conditions that could turn it: "Under contention,
- * which can turn it: ".
+ * The answer in a sentence without its full stop: "b is 1.8 times faster than a [1.6, 2.1]".
+ * `b` and `a` are the phrases for both.
  */
 void comparison_answer_words(struct text *out, const struct stored_comparison *comparison,
                              const char *b, const char *a);
@@ -49,16 +56,22 @@ void comparison_names_words(struct text *out, const json_t *list, size_t most);
  */
 void comparison_undecided_words(struct text *out, const json_t *undecided_by);
 
-/* A line: what to do where conditions could turn the verdict; nothing where there are none. */
-void comparison_conditions_remedy(struct doc *doc, const struct stored_comparison *comparison);
-
 /*
  * What the order of measuring did to the numbers, and up to which correlation between neighbours
  * the verdict stands, as clauses with "; " between them; nothing where there is nothing to say.
  */
 void comparison_order_words(struct text *out, const struct comparison *numbers);
 
-/* Lines: what a ratio of times rests on, and what limits it. */
-void comparison_basis(struct doc *doc, const struct comparison *numbers);
+/*
+ * One of the sentences in which an answer is asked for or given, with the margin (NAN: not known)
+ * in the place of its %s, where it has one.
+ */
+void comparison_margin_words(struct text *out, const char *sentence, double margin);
+/*
+ * "passes when faster, or equivalent within 1 %; ...": the rule of a kind of record ("gate", "ab",
+ * "compare", "reproduce"), or of servers "attainment", "capacity", and "attainment again" of a
+ * reproduction. `is_old`: as it was before version 9 of comparisons.
+ */
+void comparison_rule_words(struct text *out, const char *kind, double margin, bool is_old);
 
 #endif

@@ -4,6 +4,7 @@
  */
 #include "reports/dossier_internal.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 #include "harness/core/member.h"
 #include "protocols/comparability.h"
 #include "protocols/condition.h"
-#include "reports/comparison_words.h"
+#include "reports/comparison_document.h"
 #include "reports/html_decision.h"
 
 /* Columns that count listed comparisons and the families they are of. */
@@ -98,8 +99,19 @@ static void append_verdict(struct text *out, const struct dossier_row *row,
                            const struct recorded *recorded)
 {
     const struct comparison *numbers = &recorded->comparison.numbers;
+    CLEANUP(text_finish) struct text conditions = TEXT_INIT, order = TEXT_INIT;
 
     doc_phrase(out, "{bold %s}", dossier_column(row, 2));
+    condition_append(&conditions, recorded->comparison.conditions);
+    if (conditions.length > 0)
+        doc_phrase(out, "\n{soft under %s}", conditions.data);
+    if (has_ratio(recorded))
+        comparison_order_words(&order, numbers);
+    if (order.length > 0) {
+        doc_phrase(out, "\n{soft ");
+        text_append(out, order.data);
+        doc_phrase(out, "}");
+    }
     if (!recorded->family_of || !has_ratio(recorded))
         return;
     doc_phrase(out, "\n{soft ");
@@ -175,7 +187,7 @@ enum status dossier_comparisons(struct doc *doc, struct store *store, const stru
                                                 {"a", DOC_LABELLED},
                                                 {"b", DOC_LABELLED},
                                                 {"Verdict", 0},
-                                                {"Time b/a", DOC_NUMBER | DOC_LABELLED},
+                                                {"b against a", DOC_LABELLED},
                                                 {"p", DOC_NUMBER | DOC_LABELLED},
                                                 {"Family", DOC_LABELLED},
                                                 {"Margin", DOC_NUMBER | DOC_LABELLED}};
@@ -185,8 +197,9 @@ enum status dossier_comparisons(struct doc *doc, struct store *store, const stru
     TRY(each_comparison(doc, store, view, FAMILY_COLUMNS, "", append_families, &counted, err));
     doc_add(doc,
             "Every comparison in this database that one of these results takes part in. The "
-            "verdict says what b is against a; the ratio is of their times, b to a, with its "
-            "interval: below 1, b takes less; of a gate by attainment it is the difference b - a, "
+            "verdict says what b is against a, with its change and interval: 25 %% faster is 1.25 "
+            "times as much in the same time, 25 %% slower 1.25 times the time; of a gate by "
+            "attainment it is the difference b - a, "
             "by capacity the ratio b to a. p is that of the difference or, where the verdict rests "
             "on it, of the equivalence; within a family by Holm, with the verdict and p without "
             "the family below.");
@@ -241,70 +254,44 @@ enum status dossier_decisions(struct doc *doc, struct store *store, const struct
 #define NAMES_SHOWN 4
 
 #define RULE_CHANGED 9 /* the version of comparisons */
-#define RULE_OF_COMPARISONS                                                                        \
-    "equivalent within %s; else faster or slower when the interval leaves out 1; else "            \
-    "inconclusive"
 
-/*
- * `before`, `between`, `after`: what was asked of b, with a; `rule`: the condition of each answer;
- * `old_rule`: the same before RULE_CHANGED, NULL where it did not change. %s: the margin.
- */
+/* `before`, `between`, `after`: what was asked of b, with a; %s: the margin. */
 static const struct decision_kind {
-    const char *kind, *name, *before, *between, *after, *rule, *old_rule;
+    const char *kind, *name, *before, *between, *after;
 } decision_kinds[] = {
-    {"gate", "Gate", "Is ", " as fast as ", ", or slower by no more than %s?",
-     "passes when faster, or equivalent within %s; worse when slower with the whole interval "
-     "beyond "
-     "that; else inconclusive",
-     "passes when faster, or equivalent within %s; worse when slower, with the ratio beyond that; "
-     "else inconclusive"},
+    {"gate", "Gate", "Is ", " as fast as ", ", or slower by no more than %s?"},
     {"attainment", NULL, "Are of ", " as many requests within the limits as of ",
-     ", or fewer by no more than %s of all?",
-     "not worse, and a gate passes, when the whole interval of b - a lies above minus %s; worse "
-     "when it lies below; else inconclusive",
-     NULL},
+     ", or fewer by no more than %s of all?"},
     {"capacity", NULL, "Does ", " serve as high a rate within the limits as ",
-     ", or one lower by no more than %s?",
-     "not worse, and a gate passes, when the whole interval of b/a lies above 1 less %s; worse "
-     "when it lies below; else inconclusive",
-     NULL},
+     ", or one lower by no more than %s?"},
     {"attainment again", NULL, "Are of ",
-     ", the same again, as many requests within the limits as of ", " within %s of all?",
-     "reproduced when the whole interval of b - a lies within %s either way; not reproduced when "
-     "it "
-     "lies beyond; else inconclusive",
-     NULL},
-    {"compare", "Comparison", "Does ", " differ in time from ", " by more than %s?",
-     RULE_OF_COMPARISONS, NULL},
-    {"ab", "Paired comparison", "Does ", " differ in time from ", " by more than %s?",
-     RULE_OF_COMPARISONS, NULL},
-    {"reproduce", "Reproduction", "Does ", ", the same again, agree with ", " within %s?",
-     "reproduced when equivalent within %s; not reproduced when the whole interval lies beyond "
-     "that; "
-     "else inconclusive",
-     "reproduced when equivalent within %s; not reproduced when the interval leaves out 1; else "
-     "inconclusive"},
+     ", the same again, as many requests within the limits as of ", " within %s of all?"},
+    {"compare", "Comparison", "Does ", " differ in time from ", " by more than %s?"},
+    {"ab", "Paired comparison", "Does ", " differ in time from ", " by more than %s?"},
+    {"reproduce", "Reproduction", "Does ", ", the same again, agree with ", " within %s?"},
 };
 
 static const struct verdict_words {
     const char *kind, *verdict, *words, *class_name;
 } verdict_list[] = {
-    {"gate", "passes", "Passes", "good"},
-    {"gate", "worse", "Fails: the candidate is worse", "bad"},
-    {"gate", "not_comparable", "Refused: the two do not compare", "care"},
-    {"gate", "foreign_worker", "Refused: another program than assay's own worker measured", "care"},
-    {"gate", "inconclusive", "Inconclusive: neither shown to hold nor to fail", "care"},
-    {"reproduce", "reproduced", "Reproduced", "good"},
-    {"reproduce", "not_reproduced", "Not reproduced", "bad"},
-    {"reproduce", "not_reproducible_here", "Not reproducible there", "care"},
-    {NULL, "not_worse", "Not worse", ""},
-    {NULL, "worse", "Worse", ""},
-    {NULL, "faster", "Faster", ""},
-    {NULL, "slower", "Slower", ""},
-    {NULL, "equivalent", "Equivalent", ""},
-    {NULL, "inconclusive", "Inconclusive: what was measured does not settle it", "care"},
-    {NULL, "not_comparable", "The two do not compare", "care"},
-    {NULL, "none", "No verdict", "care"},
+#define GATE_ROW(code, name, words)                                                                \
+    {"gate", name, words,                                                                          \
+     GATE_##code == GATE_PASSES  ? "good"                                                          \
+     : GATE_##code == GATE_WORSE ? "bad"                                                           \
+                                 : "care"},
+    GATE_MAP(GATE_ROW)
+#undef GATE_ROW
+        {"reproduce", "reproduced", "reproduced", "good"},
+    {"reproduce", "not_reproduced", "not reproduced", "bad"},
+    {"reproduce", "not_reproducible_here", "not reproducible there", "care"},
+    {NULL, "not_worse", "not worse", ""},
+    {NULL, "worse", "worse", ""},
+    {NULL, "faster", "faster", ""},
+    {NULL, "slower", "slower", ""},
+    {NULL, "equivalent", "equivalent", ""},
+    {NULL, "inconclusive", "inconclusive: what was measured does not settle it", "care"},
+    {NULL, "not_comparable", "the two do not compare", "care"},
+    {NULL, "none", "no answer", "care"},
 };
 
 static const struct decision_kind *kind_of(const char *kind)
@@ -324,74 +311,6 @@ static const struct verdict_words *words_of(const char *kind, const char *verdic
     return NULL;
 }
 
-/* One of the sentences above, with the margin in its place. */
-static void append_with_margin(struct text *out, const char *sentence, double margin)
-{
-    const char *place = strstr(sentence, "%s");
-    AUTO_FREE char *before = strndup(sentence, (size_t)(place - sentence));
-
-    doc_phrase(out, "%s", before ? before : "");
-    if (isnan(margin))
-        doc_phrase(out, "an unknown margin");
-    else
-        doc_phrase(out, "%.4g %%", 100 * margin);
-    doc_phrase(out, "%s", place + 2);
-    out->failed = out->failed || !before;
-}
-
-/* "Time b/a 0.747, 95 % interval 0.573 to 0.975, 5 pairs", or why there is none. */
-static void append_number(struct text *out, const struct recorded *recorded)
-{
-    const struct stored_comparison *comparison = &recorded->comparison;
-
-    if (comparison->has_numbers && comparison->figure != COMPARE_TIME) {
-        comparison_change_words(out, comparison);
-    } else if (!comparison->has_numbers || isnan(comparison->numbers.ratio.value)) {
-        doc_phrase(out, "No number: %s", member_string(recorded->body, "reason"));
-    } else {
-        doc_phrase(out, "Time b/a ");
-        comparison_ratio_words(out, &comparison->numbers);
-        if (recorded->family_of) {
-            doc_phrase(out, "; judged in a family of %zu: ", comparison->numbers.family);
-            comparison_family_words(out, &comparison->numbers);
-        }
-    }
-}
-
-/* Why they do not compare, or what the difference is attributed to. */
-static void append_subject(struct text *out, const json_t *judgement)
-{
-    const json_t *factors = json_object_get(judgement, "factors");
-    const json_t *reasons = json_object_get(judgement, "reasons");
-
-    if (json_array_size(reasons) > 0) {
-        doc_phrase(out, ". Not comparable: ");
-        comparison_names_words(out, reasons, NAMES_SHOWN);
-    } else if (json_array_size(factors) > 0) {
-        doc_phrase(out, ". They differ in ");
-        comparison_names_words(out, factors, NAMES_SHOWN);
-        if (json_array_size(factors) > 1)
-            doc_phrase(out, ", attributed to none of them (confounded)");
-    }
-    doc_phrase(out, ".");
-}
-
-/* Fields that should have been equal. */
-static void say_conditions(struct doc *doc, const json_t *judgement)
-{
-    const json_t *except = json_object_get(judgement, "except");
-    const size_t count = json_array_size(except);
-
-    if (count == 0)
-        return;
-    doc_add(doc, "%zu condition%s that should be alike differ%s or %s not known", count,
-            count == 1 ? "" : "s", count == 1 ? "s" : "", count == 1 ? "is" : "are");
-    doc_open(doc, DOC_FOLD, NULL);
-    comparison_names_words(&doc->block, except, count);
-    doc_end(doc, "wrap soft");
-    doc_close(doc);
-}
-
 static void say_question(struct doc *doc, const struct view *view, const struct decision_kind *kind,
                          const struct recorded *recorded)
 {
@@ -405,22 +324,8 @@ static void say_question(struct doc *doc, const struct view *view, const struct 
     phrase_result(&doc->block, view, member_string(recorded->body, "a"));
     doc_add(doc, " (a)");
     if (kind)
-        append_with_margin(&doc->block, kind->after, recorded->margin);
+        comparison_margin_words(&doc->block, kind->after, recorded->margin);
     doc_end(doc, NULL);
-}
-
-/* What the decision rests on, where that is another program's word. */
-static void say_foreign_worker(struct doc *doc, const struct recorded *recorded)
-{
-    const char *worker = comparability_foreign_worker(recorded->comparison.judgement);
-
-    if (!worker)
-        return;
-    doc_add(doc, "Measured by another program than assay's own worker, {code %s}, as it reports",
-            worker);
-    if (member_is_true(recorded->gate, "allow_foreign_worker"))
-        doc_add(doc, "; the gate was told to allow that (`--allow-foreign-worker`)");
-    doc_say(doc, "care", ".");
 }
 
 /* What keeps a gate from deciding, and what it was allowed to decide under. */
@@ -434,6 +339,10 @@ static void say_undecided(struct doc *doc, const json_t *gate)
         doc_say(doc, "care", ": to be repeated at another hour.");
     }
     condition_append(&under, json_object_get(gate, "under"));
+    if (member_is_true(gate, "allow_foreign_worker"))
+        doc_say(doc, "care",
+                "The gate was told to allow another program's measurements "
+                "(`--allow-foreign-worker`).");
     if (under.length > 0)
         doc_say(doc, "care", "The gate was told to decide under %s, too (`--under`).", under.data);
 }
@@ -442,8 +351,7 @@ static void say_rule(struct doc *doc, const struct decision_kind *kind, bool is_
                      const struct recorded *recorded)
 {
     doc_add(doc, "Rule: ");
-    append_with_margin(&doc->block, is_old && kind->old_rule ? kind->old_rule : kind->rule,
-                       recorded->margin);
+    comparison_rule_words(&doc->block, kind->kind, recorded->margin, is_old);
     if (recorded->family_of)
         doc_add(doc, recorded->gate ? "; in a family worse by the p adjusted for all of it (Holm)"
                                     : "; in a family by the p adjusted for all of it (Holm)");
@@ -457,7 +365,7 @@ static void append_decision(struct doc *doc, const struct dossier_row *row)
     const char *verdict = dossier_column(row, 2);
     const struct decision_kind *kind = kind_of(dossier_column(row, 1));
     const struct verdict_words *words = words_of(dossier_column(row, 1), verdict);
-    const char *name = kind ? kind->name : "Decision";
+    const char *name = kind ? kind->name : "Decision", *said = words ? words->words : verdict;
     const enum compare_figure figure = recorded.comparison.figure;
     char look[32];
 
@@ -467,17 +375,16 @@ static void append_decision(struct doc *doc, const struct dossier_row *row)
                                                                    : compare_figure_name(figure));
     doc_open(doc, DOC_GROUP, look);
     say_question(doc, row->view, kind, &recorded);
-    doc_add(doc, "{bold %s} {soft %s, ", words ? words->words : verdict, name);
+    doc_add(doc, "{bold %c%s} {soft %s, ", toupper((unsigned char)said[0]), said + 1, name);
     dossier_time(&doc->block, row, 0);
     doc_say(doc, "answer", "}");
-    append_number(&doc->block, &recorded);
-    append_subject(&doc->block, recorded.comparison.judgement);
-    doc_end(doc, NULL);
+    comparison_answer(doc, row->view, &recorded.comparison, NULL);
+    comparison_attribution(doc, &recorded.comparison);
     if (kind)
         say_rule(doc, kind, dossier_integer(row, 4) < RULE_CHANGED, &recorded);
-    say_foreign_worker(doc, &recorded);
     say_undecided(doc, recorded.gate);
-    say_conditions(doc, recorded.comparison.judgement);
+    comparison_certainty(doc, &recorded.comparison);
+    comparison_conditions(doc, &recorded.comparison);
     doc_close(doc);
 }
 

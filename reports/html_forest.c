@@ -46,7 +46,7 @@ static void append_figure(struct text *out, const struct view *view, const struc
                           bool with_device, size_t figure, size_t *next)
 {
     struct plot_row rows[ROWS_MAX];
-    char *labels[ROWS_MAX], values[ROWS_MAX][2 * NUMBER_SIZE + 8];
+    char *labels[ROWS_MAX], values[ROWS_MAX][HTML_ROW_SIZE];
     const struct metric_value largest = {.value = group->hi, .unit = ""};
     struct metric_value scaled = largest;
     struct number_unit unit;
@@ -60,21 +60,12 @@ static void append_figure(struct text *out, const struct view *view, const struc
     unit = view_metric_unit(group->id, &scaled);
     for (i = *next; i < view->cell_count && plot.count < ROWS_MAX; ++i) {
         const struct view_cell *cell = &view->cells[i];
-        enum metric_id metric = METRIC_ITERATION_TIME;
-        const struct metric_value *value = view_headline(cell, &metric);
-        struct view_figure words;
 
-        if (!is_of(group, cell) || !view_figure_of(metric, value, &words))
+        if (!is_of(group, cell))
             continue;
-        snprintf(values[plot.count], sizeof(values[0]), "%s%s%s%s%s", words.marked ? "(" : "",
-                 words.value, words.marked ? ")" : "", *words.spread ? " " : "", words.spread);
         labels[plot.count] = html_cell_words(cell, with_device);
-        rows[plot.count] = (struct plot_row){.label = labels[plot.count] ? labels[plot.count] : "",
-                                             .value = values[plot.count],
-                                             .at = value->value,
-                                             .lo = value->has_interval ? value->lo : NAN,
-                                             .hi = value->has_interval ? value->hi : NAN,
-                                             .hollow = words.marked};
+        rows[plot.count] = html_row_of(
+            cell, group->id, labels[plot.count] ? labels[plot.count] : "", values[plot.count]);
         text_append_format(&description, "%s %s %s", plot.count ? ";" : "", rows[plot.count].label,
                            values[plot.count]);
         out->failed = out->failed || !labels[plot.count];

@@ -5,13 +5,9 @@
 #include <string.h>
 
 #include "harness/core/cleanup.h"
-#include "harness/core/member.h"
-#include "protocols/comparability.h"
-#include "reports/comparison_words.h"
+#include "reports/comparison_document.h"
 #include "reports/html_pictures.h"
 #include "reports/plot.h"
-
-#define FIELDS_SHOWN 8 /* of those that a subject differs in; `assay compare --explain` has all */
 
 enum status html_pairs_load(struct store *store, const struct view *view, struct html_pairs *ret,
                             struct error *err)
@@ -59,160 +55,19 @@ void html_pairs_finish(struct html_pairs *pairs)
     text_finish(&pairs->notes);
 }
 
-static const struct view_cell *cell_of(const struct view *view, const char *result)
-{
-    for (size_t i = 0; i < view->cell_count; ++i)
-        if (!strcmp(view->cells[i].result, result))
-            return &view->cells[i];
-    return NULL;
-}
-
-static const json_t *only_factor(const struct stored_comparison *comparison)
-{
-    const json_t *factors = json_object_get(comparison->judgement, "factors");
-
-    return json_array_size(factors) == 1 ? json_array_get(factors, 0) : NULL;
-}
-
-/* "b (ASSAY_NULL=...)", or by the one subject in which the arms differ: "b (driver 550.54)". */
-static void append_arm(struct text *out, const struct view *view,
-                       const struct stored_comparison *comparison, bool is_b)
-{
-    const struct view_cell *cell = cell_of(view, is_b ? comparison->b : comparison->a);
-    const char *arm = cell ? strstr(cell->variant, "arm ") : NULL;
-    const json_t *factor = only_factor(comparison);
-    const char *name = member_string(factor, "factor");
-    const char *value = member_string(factor, is_b ? "b" : "a");
-
-    if (arm && (strchr(arm, '(') || arm[strlen("arm ") + 1]))
-        doc_phrase(out, "{bold %s}", arm + strlen("arm "));
-    else if (name && value)
-        doc_phrase(out, "{bold %s (%.30s %.40s)}", is_b ? "b" : "a", name, value);
-    else
-        doc_phrase(out, "{bold %s}", is_b ? "b" : "a");
-}
-
-static void say_verdict(struct doc *doc, const struct view *view,
-                        const struct stored_comparison *comparison)
-{
-    const char *reason = comparability_why_no_evidence(comparison->judgement);
-    const struct view_cell *cell = cell_of(view, comparison->b);
-    CLEANUP(text_finish) struct text a = TEXT_INIT, b = TEXT_INIT;
-
-    if (!comparability_is_evidence(comparison->judgement)) {
-        doc_say(doc, "short", "The two arms do not compare%s%s.", reason ? ": " : "",
-                reason ? reason : "");
-        return;
-    }
-    if (!comparison->has_numbers) {
-        doc_say(doc, "short", "There is no answer: %s.", comparison->why.message);
-        return;
-    }
-    append_arm(&a, view, comparison, false);
-    append_arm(&b, view, comparison, true);
-    comparison_answer_words(&doc->block, comparison, b.data, a.data);
-    doc->out->failed |= a.failed || b.failed;
-    if (cell && cell->workload)
-        doc_add(doc, " on %.60s %.20s", cell->workload, cell->precision ? cell->precision : "");
-    doc_say(doc, "short", ".");
-}
-
-static void say_certainty(struct doc *doc, const struct stored_comparison *comparison)
-{
-    const struct comparison *numbers = &comparison->numbers;
-    CLEANUP(text_finish) struct text order = TEXT_INIT;
-
-    if (comparison->figure != COMPARE_TIME && comparison->has_numbers) {
-        doc_add(doc, "{bold How sure:} ");
-        comparison_change_words(&doc->block, comparison);
-        if (comparison->change.pairs > 0)
-            doc_say(doc, NULL, ", by the differences of %zu pairs with the same arrivals.",
-                    comparison->change.pairs);
-        else
-            doc_say(doc, NULL, "; the intervals of both, taken for independent.");
-    }
-    if (!comparison->has_latency &&
-        (!comparison->has_numbers || comparison->figure != COMPARE_TIME))
-        return;
-    doc_add(doc, comparison->has_latency ? "Mean latency of the requests that ended well, b/a "
-                                         : "{bold How sure:} time b/a ");
-    comparison_ratio_words(&doc->block, numbers);
-    doc_add(doc, " of %zu planned, run side by side in random order", comparison->pairs.planned);
-    if (numbers->no_spread)
-        doc_add(doc, "; %s", comparison_alike_words(numbers));
-    comparison_order_words(&order, numbers);
-    if (order.length > 0)
-        doc_add(doc, "; %s", order.data);
-    if (numbers->verdict == COMPARE_INCONCLUSIVE && numbers->needed_pairs > 0) {
-        doc_add(doc, "; ");
-        comparison_append_needed(numbers, &doc->block);
-    }
-    doc_say(doc, NULL, ".");
-}
-
-/* Those of times, and after them those of servers. */
-enum { NOT_WORSE = COMPARE_INCONCLUSIVE + 1, WORSE, VERDICTS };
-
-static int verdict_of(const struct stored_comparison *comparison)
-{
-    const int served = served_change_verdict(comparison->figure, &comparison->change);
-
-    if (comparison->figure == COMPARE_TIME)
-        return (int)comparison->numbers.verdict;
-    return served > 0 ? NOT_WORSE : served < 0 ? WORSE : COMPARE_INCONCLUSIVE;
-}
-
-bool html_pairs_several_arms(const struct html_pairs *pairs)
-{
-    for (size_t i = 0; i < pairs->campaign_count; ++i)
-        for (size_t k = 0; k < pairs->campaigns[i].count; ++k) {
-            const size_t *places = pairs->campaigns[i].list[k].pairs.places;
-
-            if (places[1] > places[0] + 1)
-                return true;
-        }
-    return false;
-}
-
 void html_pairs_words(struct doc *doc, const struct view *view, const struct html_pairs *pairs)
 {
-    static const char *const words[VERDICTS] = {[COMPARE_FASTER] = "b is faster in",
-                                                [COMPARE_SLOWER] = "b is slower in",
-                                                [COMPARE_EQUIVALENT] = "they are equivalent in",
-                                                [COMPARE_INCONCLUSIVE] = "it is not settled in",
-                                                [NOT_WORSE] = "b keeps the limits as often in",
-                                                [WORSE] = "b keeps the limits less often in"};
-    size_t verdicts[VERDICTS] = {0}, none = 0;
-    const char *before = ": ";
+    const struct stored_comparison *only = pairs->campaigns[0].list;
 
     if (pairs->count == 1) {
-        say_verdict(doc, view, &pairs->campaigns[0].list[0]);
-        say_certainty(doc, &pairs->campaigns[0].list[0]);
+        comparison_answer(doc, view, only, "short");
+        comparison_levels(doc, view, only, false);
+        comparison_certainty(doc, only);
         return;
     }
+    comparison_tally(doc, pairs->campaigns, pairs->campaign_count, "short");
     for (size_t i = 0; i < pairs->campaign_count; ++i)
-        for (size_t k = 0; k < pairs->campaigns[i].count; ++k) {
-            const struct stored_comparison *one = &pairs->campaigns[i].list[k];
-
-            if (one->has_numbers && comparability_is_evidence(one->judgement))
-                ++verdicts[verdict_of(one)];
-            else
-                ++none;
-        }
-    doc_add(doc, "Of %zu comparisons of %s", pairs->count,
-            html_pairs_several_arms(pairs) ? "an arm (b) with the base (a)" : "a and b");
-    for (size_t v = 0; v < VERDICTS; ++v) {
-        if (verdicts[v] == 0)
-            continue;
-        doc_add(doc, "%s%s %zu", before, words[v], verdicts[v]);
-        before = ", ";
-    }
-    if (none > 0)
-        doc_add(doc, "%s%zu have no answer", before, none);
-    doc_say(doc, "short", ".");
-    doc_say(doc, NULL,
-            "{bold How sure:} those of one campaign are judged together: the chance of any false "
-            "difference among them is at most 5 %%.");
+        comparison_family_certainty(doc, &pairs->campaigns[i]);
 }
 
 /* Pair by pair, in the order of running, and all of them together. */
@@ -276,10 +131,17 @@ static void append_ratios(struct text *out, const struct html_pairs *pairs)
             const struct campaign_comparison *campaign = &pairs->campaigns[i];
             const struct comparison *numbers = &campaign->list[k].numbers;
             const bool known = campaign->list[k].has_numbers;
+            const bool differs =
+                numbers->verdict == COMPARE_FASTER || numbers->verdict == COMPARE_SLOWER;
+            CLEANUP(text_finish) struct text change = TEXT_INIT;
             char *value = values[plot.count];
 
-            snprintf(value, sizeof(*values), known ? "%+.3g %%, %s" : "no answer",
-                     100 * (numbers->ratio.value - 1), compare_verdict_name(numbers->verdict));
+            comparison_speed_words(&change, &numbers->ratio, false);
+            snprintf(value, sizeof(*values), "%s%s%s",
+                     !known    ? "no answer"
+                     : differs ? ""
+                               : compare_verdict_name(numbers->verdict),
+                     known && !differs ? ", " : "", known ? change.data : "");
             rows[plot.count++] = (struct plot_row){
                 .label = campaign->names[k],
                 .value = value,
@@ -300,7 +162,7 @@ void html_pairs_picture(struct doc *doc, const struct view *view, const struct h
 {
     const struct stored_comparison *first = &pairs->campaigns[0].list[0];
     struct text *out = doc->out;
-    bool served = false;
+    bool served = false, several;
 
     for (size_t i = 0; i < pairs->campaign_count; ++i)
         for (size_t k = 0; k < pairs->campaigns[i].count; ++k)
@@ -315,87 +177,35 @@ void html_pairs_picture(struct doc *doc, const struct view *view, const struct h
     else
         append_ratios(out, pairs);
     text_append(out, "</figure></div>\n");
-    if (html_pairs_several_arms(pairs))
+    several = comparison_has_several_arms(pairs->campaigns);
+    if (several)
         doc_add(doc, "Each against ");
-    append_arm(&doc->block, view, first, false);
-    if (!html_pairs_several_arms(pairs)) {
+    comparison_side_words(&doc->block, view, first, false);
+    if (!several) {
         doc_add(doc, "; ");
-        append_arm(&doc->block, view, first, true);
+        comparison_side_words(&doc->block, view, first, true);
     }
     doc_say(doc, "soft small", ". {link #results The ids to cite} follow.");
     text_append(out, "</div>\n");
 }
 
-/* What a factor is known by on one side; else what its one field has there. */
-static void append_side(struct text *out, const json_t *judgement, const json_t *factor,
-                        const char *side)
-{
-    const json_t *fields = json_object_get(factor, "fields");
-    const char *name =
-        json_array_size(fields) == 1 ? json_string_value(json_array_get(fields, 0)) : NULL;
-    const json_t *value = json_object_get(factor, side);
-    AUTO_FREE char *dump = NULL;
-
-    EACH(field, json_object_get(judgement, "fields")) {
-        const char *own = member_string(field, "field");
-
-        if ((!value || json_is_null(value)) && name && own && !strcmp(name, own))
-            value = json_object_get(field, side);
-    }
-    if (value && !json_is_string(value) && !json_is_null(value))
-        dump = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
-    doc_phrase(out, "\t%.200s", dump ? dump : json_string_value(value));
-}
-
-/* Phrases of a row. */
-static void append_factor(struct text *out, const json_t *judgement, const json_t *factor)
-{
-    doc_phrase(out, "%s", member_string(factor, "factor"));
-    append_side(out, judgement, factor, "a");
-    append_side(out, judgement, factor, "b");
-    doc_phrase(out, "\t{soft ");
-    comparison_names_words(out, json_object_get(factor, "fields"), FIELDS_SHOWN);
-    doc_phrase(out, "}\x1e");
-}
-
-/* Each factor of all comparisons once. */
-static void gather_factors(struct text *rows, const struct html_pairs *pairs)
-{
-    for (size_t i = 0; i < pairs->campaign_count; ++i)
-        for (size_t k = 0; k < pairs->campaigns[i].count; ++k) {
-            const json_t *judgement = pairs->campaigns[i].list[k].judgement;
-
-            EACH(factor, json_object_get(judgement, "factors")) {
-                CLEANUP(text_finish) struct text row = TEXT_INIT;
-
-                append_factor(&row, judgement, factor);
-                if (!strstr(rows->data, row.data))
-                    text_append(rows, row.data);
-                rows->failed = rows->failed || row.failed;
-            }
-        }
-}
-
 void html_pairs_stack(struct doc *doc, const struct html_pairs *pairs)
 {
-    static const struct doc_column columns[] = {{"Subject", DOC_NAME},
-                                                {"a", DOC_BREAK | DOC_LABELLED},
-                                                {"b", DOC_BREAK | DOC_LABELLED},
-                                                {"Fields that differ", DOC_BREAK}};
     CLEANUP(text_finish) struct text rows = TEXT_INIT;
 
-    gather_factors(&rows, pairs);
+    for (size_t i = 0; i < pairs->campaign_count; ++i)
+        for (size_t k = 0; k < pairs->campaigns[i].count; ++k)
+            comparison_add_factors(&rows, pairs->campaigns[i].list[k].judgement);
     if (rows.length > 0) {
         doc_heading(doc, 2, "stack-difference", "What a and b differ in");
-        doc_table(doc, "tight stacked", columns, sizeof(columns) / sizeof(*columns));
-        for (const char *row = rows.data, *end; (end = strchr(row, '\x1e')) != NULL;
-             row = end + 1) {
-            text_append_bytes(&doc->block, row, (size_t)(end - row));
+        if (pairs->count == 1) {
+            comparison_cause(doc, pairs->campaigns[0].list);
             doc_end(doc, NULL);
         }
-        doc_close(doc);
+        comparison_factors(doc, &rows);
     }
+    if (pairs->count == 1)
+        comparison_conditions(doc, pairs->campaigns[0].list);
     if (pairs->notes.length > 0)
         doc_say(doc, "none", "Pairs that could not be compared: %s", pairs->notes.data);
-    doc->out->failed = doc->out->failed || rows.failed;
 }

@@ -34,8 +34,6 @@ struct html_pairs {
 enum status html_pairs_load(struct store *store, const struct view *view, struct html_pairs *ret,
                             struct error *err);
 void html_pairs_finish(struct html_pairs *pairs);
-/* Whether a plan has more arms than a and b, each compared with the first of its block. */
-bool html_pairs_several_arms(const struct html_pairs *pairs);
 /* The answer and how sure it is. */
 void html_pairs_words(struct doc *doc, const struct view *view, const struct html_pairs *pairs);
 /* The differences pair by pair of one comparison, or all ratios of several. */

@@ -335,6 +335,9 @@ bool view_is_emulated(const struct view_cell *cell);
 /* Appends `lead` and "openvino 2026.4.1", with its mode where it has one; nothing where assay's own
  * kernels measured. */
 void view_append_worker(const struct view_cell *cell, const char *lead, struct text *out);
+/* Appends what the cell's arm was given, after a blank: " ASSAY_NULL=launch_ns=300000"; of a matrix
+ * its name. */
+void view_append_settings(const struct view_cell *cell, struct text *out);
 bool view_is_vendor(const struct view_cell *cell);
 /* Fills `variant`, once the rest is read. */
 void view_set_variant(struct view_cell *cell);

@@ -49,9 +49,22 @@ static void append_settings(struct text *out, const json_t *settings)
 
     if (root)
         text_append_format(out, " root=%s", root);
-    EACH(variable, variables)
-        text_append_format(out, " %s",
-                           json_is_string(variable) ? json_string_value(variable) : "?");
+    EACH(variable, variables) {
+        const char *words = json_is_string(variable) ? json_string_value(variable) : "?";
+
+        if (!strncmp(words, "ASSAY_CC=", 9)) /* as `assay ab` takes it */
+            text_append_format(out, " cc=%s", words + 9);
+        else
+            text_append_format(out, " %s", words);
+    }
+}
+
+void view_append_settings(const struct view_cell *cell, struct text *out)
+{
+    if (cell->arm && cell->arm[0] && cell->arm[1])
+        text_append_format(out, " %s", cell->arm);
+    else
+        append_settings(out, json_object_get(cell->root, "arm_settings"));
 }
 
 void view_append_worker(const struct view_cell *cell, const char *lead, struct text *out)

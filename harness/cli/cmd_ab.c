@@ -83,7 +83,7 @@ static const struct argp_option ab_options[] = {
     {"a", KEY_PAIR_A, "SPEC", OPTION_REPEATS, "a setting of arm a; may be given several times"},
     {"b", KEY_PAIR_B, "SPEC", OPTION_REPEATS, "a setting of arm b"},
     PAIR_OPTIONS,
-    {"explain", KEY_EXPLAIN, NULL, 0, "list every field with its class"},
+    DETAILS_OPTION,
     EXIT_STATUS_OPTION,
     {0}};
 
@@ -132,7 +132,7 @@ static const struct argp_option matrix_options[] = {
     {"over", KEY_PAIR_OVER, "KEY=VALUE,...", OPTION_REPEATS,
      "a setting and its values; the arms are all combinations, the first is the base"},
     PAIR_OPTIONS,
-    {"explain", KEY_EXPLAIN, NULL, 0, "list every field with its class"},
+    DETAILS_OPTION,
     EXIT_STATUS_OPTION,
     {0}};
 

@@ -12,7 +12,7 @@
 #include "protocols/compare.h"
 #include "protocols/compare_unpaired.h"
 #include "protocols/estimate.h"
-#include "reports/comparison_words.h"
+#include "reports/comparison_document.h"
 #include "reports/view.h"
 #include "results/formats/csv_import.h"
 
@@ -482,7 +482,7 @@ static void say_comparison(struct text *out, const char *name, const char *a,
     comparison_answer_words(&doc.block, &one, other.data, base.data);
     doc_end(&doc, NULL);
     doc_open(&doc, DOC_DETAILS, NULL);
-    comparison_basis(&doc, numbers);
+    comparison_certainty(&doc, &one);
     if (numbers->differs && numbers->family > 1 &&
         numbers->p_difference_family > 1 - numbers->confidence)
         doc_say(&doc, NULL,

@@ -61,7 +61,7 @@ static const struct argp_option options[] = {
     {"record", KEY_RECORD, NULL, 0,
      "store the outcome as evidence, in the log, where `assay verify` recomputes it and a dossier "
      "lists it"},
-    {"explain", KEY_EXPLAIN, NULL, 0, "list every field with its class"},
+    DETAILS_OPTION,
     EXIT_STATUS_OPTION,
     {0}};
 

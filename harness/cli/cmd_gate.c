@@ -1,6 +1,5 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/comparison_view.h"
-#include "harness/cli/gate_report.h"
 #include "harness/cli/judging.h"
 #include "harness/cli/with_store.h"
 #include "harness/core/cleanup.h"
@@ -17,58 +16,104 @@ enum {
     KEY_UNDER
 };
 
-static const struct {
-    int key;
-    void (*append)(struct text *out, const struct campaign_comparison *comparison);
-} formats[] = {{KEY_MARKDOWN_FILE, gate_report_markdown}, {KEY_JUNIT, gate_report_junit}};
-#define FORMATS (sizeof(formats) / sizeof(formats[0]))
-
-/* The files that were asked for. An exit status. */
-static int write_reports(const struct command_line *line,
-                         const struct campaign_comparison *comparison)
+/* "worse: 21 % slower [19, 23]" */
+static void append_message(struct text *out, const struct stored_comparison *comparison)
 {
-    struct error err = ERROR_INIT;
-    enum status status = STATUS_OK;
+    CLEANUP(text_finish) struct text words = TEXT_INIT, plain = TEXT_INIT;
 
-    for (size_t i = 0; i < FORMATS && status == STATUS_OK; i++) {
-        const char *path = command_value(line, formats[i].key);
-        struct text out = TEXT_INIT;
+    comparison_decision_words(&words, comparison);
+    doc_plain(&plain, words.data);
+    doc_html_phrases(out, plain.data);
+    out->failed = out->failed || words.failed || plain.failed;
+}
 
-        if (!path)
-            continue;
-        formats[i].append(&out, comparison);
-        status = text_ok(&out) ? file_write_atomic(path, out.data, out.length, 0644, &err)
-                               : error_no_memory(&err);
-        text_finish(&out);
+/*
+ * JUnit XML, a test case a comparison: worse is a failure; what neither passes nor is worse, an
+ * error.
+ */
+static void append_junit(struct text *out, const struct campaign_comparison *comparison)
+{
+    size_t worse = 0, errors = 0;
+
+    for (size_t i = 0; i < comparison->count; i++) {
+        const enum gate_decision decision = gate_decide(&comparison->list[i]);
+
+        worse += decision == GATE_WORSE;
+        errors += decision != GATE_WORSE && decision != GATE_PASSES;
     }
-    return status == STATUS_OK ? ASSAY_EXIT_OK : command_fail(&err);
+    text_append_format(out,
+                       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+                       "<testsuites name=\"assay gate\" tests=\"%zu\" failures=\"%zu\" "
+                       "errors=\"%zu\">\n<testsuite name=\"",
+                       comparison->count, worse, errors);
+    doc_html_phrases(out, comparison->a);
+    doc_html_phrases(out, comparison->b[0] ? " against " : "");
+    doc_html_phrases(out, comparison->b);
+    text_append_format(out, "\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"0\">\n",
+                       comparison->count, worse, errors);
+    for (size_t i = 0; i < comparison->count; i++) {
+        const enum gate_decision decision = gate_decide(&comparison->list[i]);
+
+        text_append(out, "<testcase classname=\"assay.gate\" name=\"");
+        doc_html_phrases(out, comparison->names[i]);
+        text_append(out, "\">");
+        if (decision != GATE_PASSES) {
+            text_append_format(out, "<%s type=\"%s\" message=\"",
+                               decision == GATE_WORSE ? "failure" : "error",
+                               gate_decision_name(decision));
+            append_message(out, &comparison->list[i]);
+            text_append(out, "\"/>");
+        }
+        text_append(out, "</testcase>\n");
+    }
+    text_append(out, "</testsuite>\n</testsuites>\n");
+}
+
+static enum status write_file(const char *path, struct text *out, struct error *err)
+{
+    return text_ok(out) ? file_write_atomic(path, out->data, out->length, 0644, err)
+                        : error_no_memory(err);
+}
+
+/* The files that were asked for. */
+static enum status write_reports(const struct command_line *line, struct store *store,
+                                 const struct campaign_comparison *comparison, struct error *err)
+{
+    const char *markdown = command_value(line, KEY_MARKDOWN_FILE);
+    const char *junit = command_value(line, KEY_JUNIT);
+    CLEANUP(text_finish) struct text page = TEXT_INIT, cases = TEXT_INIT;
+    CLEANUP(doc_finish) struct doc doc = doc_new(&page, &doc_markdown);
+
+    doc.is_brief = !command_has(line, KEY_DETAILS);
+    if (markdown) {
+        TRY(comparison_view_write(&doc, store, comparison, true, err));
+        TRY(write_file(markdown, &page, err));
+    }
+    if (!junit)
+        return STATUS_OK;
+    append_junit(&cases, comparison);
+    return write_file(junit, &cases, err);
 }
 
 /* Says what was decided. Returns its exit status. */
 static int conclude(const struct campaign_comparison *comparison)
 {
-    static const struct {
-        int status;
-        const char *meaning;
-    } ends[] = {
-        [GATE_PASSES] = {ASSAY_EXIT_OK, "passes"},
-        [GATE_WORSE] = {ASSAY_EXIT_TRIALS, "fails: the candidate is worse"},
-        [GATE_NOT_COMPARABLE] = {ASSAY_EXIT_USAGE, "refused: the two do not compare"},
-        [GATE_FOREIGN_WORKER] = {ASSAY_EXIT_USAGE,
-                                 "refused: another program than assay's own worker measured "
-                                 "(--allow-foreign-worker)"},
-        [GATE_INCONCLUSIVE] = {ASSAY_EXIT_DEVICE, "inconclusive: measure more"},
-    };
+    static const int statuses[] = {[GATE_PASSES] = ASSAY_EXIT_OK,
+                                   [GATE_WORSE] = ASSAY_EXIT_TRIALS,
+                                   [GATE_NOT_COMPARABLE] = ASSAY_EXIT_USAGE,
+                                   [GATE_FOREIGN_WORKER] = ASSAY_EXIT_USAGE,
+                                   [GATE_INCONCLUSIVE] = ASSAY_EXIT_DEVICE};
     const enum gate_decision decision = campaign_comparison_decide(comparison);
     CLEANUP(text_finish) struct text undecided = TEXT_INIT, plain = TEXT_INIT;
 
-    campaign_comparison_append_undecided(&undecided, comparison);
+    comparison_append_undecided(&undecided, comparison);
     doc_plain(&plain, undecided.data);
     if (plain.length > 0)
         log_info("gate undecided%s", plain.data);
     else
-        log_info("gate %s", ends[decision].meaning);
-    return ends[decision].status;
+        log_info("gate %s%s", gate_decision_words(decision),
+                 decision == GATE_FOREIGN_WORKER ? " (--allow-foreign-worker)" : "");
+    return statuses[decision];
 }
 
 struct asked {
@@ -82,7 +127,6 @@ static int pass_or_fail(const struct command_line *line, struct store *store, vo
     CLEANUP(campaign_comparison_finish) struct campaign_comparison comparison = {.count = 0};
     json_auto_t *bodies = NULL;
     struct error err = ERROR_INIT;
-    int written;
 
     if (campaign_comparison_of(store, line->arguments[0],
                                line->argument_count > 1 ? line->arguments[1] : NULL,
@@ -101,12 +145,13 @@ static int pass_or_fail(const struct command_line *line, struct store *store, vo
     bodies = campaign_comparison_bodies(&comparison, true);
     judging_record(line, &judgement_gate, bodies);
     campaign_comparison_show(line, store, &comparison, true);
-    written = write_reports(line, &comparison);
-    return written == ASSAY_EXIT_OK ? conclude(&comparison) : written;
+    return write_reports(line, store, &comparison, &err) == STATUS_OK ? conclude(&comparison)
+                                                                      : command_fail(&err);
 }
 
 static int run(const struct command_line *line)
 {
+    static const int files[] = {KEY_MARKDOWN_FILE, KEY_JUNIT};
     const char *const under = command_value(line, KEY_UNDER);
     struct asked asked = {.options = compare_options_default()};
     json_auto_t *allowed = NULL;
@@ -117,8 +162,8 @@ static int run(const struct command_line *line)
         (under && gate_read_under(under, &allowed, &err) != STATUS_OK))
         return command_fail(&err);
     asked.under = allowed;
-    for (size_t i = 0; i < FORMATS; i++) {
-        const char *path = command_value(line, formats[i].key);
+    for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+        const char *path = command_value(line, files[i]);
 
         if (path && file_check_output(path, &err) != STATUS_OK)
             return command_fail(&err);
@@ -136,7 +181,9 @@ static const struct argp_option options[] = {
     {"under", KEY_UNDER, "CONDITION[,CONDITION]...", 0,
      "decide although these were found: contention, steal, cgroup_throttled, device_throttled, "
      "device_shared; the stored decision says that they were allowed"},
-    {"markdown", KEY_MARKDOWN_FILE, "FILE", 0, "write a table for a pull request, too"},
+    {"markdown", KEY_MARKDOWN_FILE, "FILE", 0,
+     "write the same as Markdown, for a pull request, too"},
+    DETAILS_OPTION,
     {"junit", KEY_JUNIT, "FILE", 0, "write JUnit XML, too: a test case a comparison"},
     {0}};
 

@@ -12,7 +12,6 @@
 #include "harness/core/number.h"
 #include "harness/runner/campaign.h"
 #include "protocols/comparability.h"
-#include "reports/comparison_words.h"
 #include "results/analysis/judgement.h"
 #include "results/analysis/reproduction.h"
 
@@ -52,9 +51,9 @@ static void say_spread(struct doc *doc, const struct reproduction *reproduction)
 
     doc_add(doc,
             "%zu campaigns of this under the same conditions, stored before this one, spread by %s "
-            "(standard deviation). With that, time b/a ",
+            "(standard deviation). With that, b is ",
             repeatability->count, number_format_percent(expm1(repeatability->sd_log), spread));
-    comparison_range_words(&doc->block, &reproduction->numbers.ratio);
+    comparison_speed_words(&doc->block, &reproduction->numbers.ratio, true);
     doc_end(doc, NULL);
 }
 
@@ -71,43 +70,19 @@ static void say_no_spread(struct doc *doc, const struct reproduction *reproducti
     doc_end(doc, NULL);
 }
 
-/* The verdict in a sentence. */
-static void say_headline(struct doc *doc, const struct reproduction *reproduction)
-{
-    const struct stored_comparison *comparison = reproduction->comparison;
-
-    switch (reproduction->verdict) {
-    case REPRODUCTION_HELD:
-        doc_say(doc, NULL, "Reproduced: %s agrees with %s within %.3g %%.", comparison->b,
-                comparison->a, reproduction->margin * 100);
-        break;
-    case REPRODUCTION_DIFFERS:
-        if (comparison->figure == COMPARE_TIME)
-            doc_say(doc, NULL, "Not reproduced: %s takes %.4g times as long as %s.", comparison->b,
-                    comparison->numbers.ratio.value, comparison->a);
-        else
-            doc_say(doc, NULL,
-                    "Not reproduced: of %s %.4g %% of the requests are within the limits, and of "
-                    "%s %.4g %%.",
-                    comparison->b, 100 * comparison->change.b.value, comparison->a,
-                    100 * comparison->change.a.value);
-        break;
-    case REPRODUCTION_NOT_HERE:
-        doc_say(doc, NULL, "Not reproducible here: the two do not compare, for the reasons below");
-        break;
-    case REPRODUCTION_INCONCLUSIVE:
-        doc_say(doc, NULL,
-                "Inconclusive: these trials neither show that %s agrees with %s nor that it does "
-                "not.",
-                comparison->b, comparison->a);
-        break;
-    }
-}
-
 /* What was decided, without the comparison itself. */
 static void say_reproduction(struct doc *doc, const struct reproduction *reproduction)
 {
-    say_headline(doc, reproduction);
+    static const char *const headlines[] = {
+        [REPRODUCTION_HELD] = "Reproduced: the two agree within %s.",
+        [REPRODUCTION_DIFFERS] = "Not reproduced: the two differ by more than %s.",
+        [REPRODUCTION_NOT_HERE] = "Not reproducible here.",
+        [REPRODUCTION_INCONCLUSIVE] =
+            "Inconclusive: neither shown to agree within %s, nor to differ by more.",
+    };
+
+    comparison_margin_words(&doc->block, headlines[reproduction->verdict], reproduction->margin);
+    doc_end(doc, NULL);
     if (!reproduction->comparison->has_numbers || reproduction->comparison->figure != COMPARE_TIME)
         return;
     doc_open(doc, DOC_DETAILS, NULL);
@@ -128,7 +103,7 @@ static int tell(const struct command_line *line, const struct reproduction *repr
     int shown;
 
     if (command_has(line, KEY_JSON)) {
-        json_t *body = comparison_view_json(arms, object);
+        json_t *body = comparison_arms_json(arms, object);
 
         json_object_del(body, "reproduce");
         shown = output_json(
@@ -139,9 +114,10 @@ static int tell(const struct command_line *line, const struct reproduction *repr
                       "comparison", body, "reproduce", json_object_get(object, "reproduce")));
     } else {
         text_init(&out);
-        doc = output_doc(line, &out);
+        doc = comparison_view_doc(line, &out);
         say_reproduction(&doc, reproduction);
-        comparison_view_append(&doc, comparison, arms, command_has(line, KEY_EXPLAIN));
+        comparison_document(&doc, comparison, arms, !doc.is_brief);
+        comparison_view_hint(&doc);
         shown = output_document(&doc);
     }
     return shown == ASSAY_EXIT_OK ? exit_statuses[reproduction->verdict] : shown;
@@ -150,7 +126,7 @@ static int tell(const struct command_line *line, const struct reproduction *repr
 static int decide(const struct command_line *line, struct store *store,
                   const struct stored_comparison *comparison, double margin)
 {
-    CLEANUP(comparison_arms_finish) struct comparison_arms arms = {.words = {NULL}};
+    CLEANUP(comparison_arms_finish) struct comparison_arms arms = {.view = {0}};
     CLEANUP(reproduction_finish) struct reproduction reproduction = {.margin = margin};
     struct error err = ERROR_INIT;
     json_auto_t *body = NULL;
@@ -293,7 +269,7 @@ static int run(const struct command_line *line)
 static const struct argp_option options[] = {
     {"device", KEY_DEVICE, "DEVICE", 0, "run it here instead of on the device recorded"},
     {"margin", KEY_MARGIN, "FRACTION", 0, "agreement within this counts (default: 0.01)"},
-    {"explain", KEY_EXPLAIN, NULL, 0, "list every field with its class"},
+    DETAILS_OPTION,
     {0}};
 
 const struct command command_reproduce = {

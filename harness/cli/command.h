@@ -87,7 +87,6 @@ struct command_line {
 enum {
     KEY_ALL = 'a',
     KEY_DEVICE = 'd',
-    KEY_EXPLAIN = 'e',
     KEY_OUTPUT = 'o',
     KEY_PROTOCOL = 'p',
     KEY_VERBOSE = 'v',

@@ -8,7 +8,7 @@
 #include "protocols/condition.h"
 
 static const char *const decisions[] = {
-#define GATE_NAME(code, name) name,
+#define GATE_NAME(code, name, words) name,
     GATE_MAP(GATE_NAME)
 #undef GATE_NAME
 };
@@ -16,6 +16,17 @@ static const char *const decisions[] = {
 const char *gate_decision_name(enum gate_decision decision)
 {
     return decisions[decision];
+}
+
+const char *gate_decision_words(enum gate_decision decision)
+{
+    static const char *const words[] = {
+#define GATE_WORDS(code, name, words) words,
+        GATE_MAP(GATE_WORDS)
+#undef GATE_WORDS
+    };
+
+    return words[decision];
 }
 
 enum status gate_read_under(const char *list, json_t **ret, struct error *err)

@@ -6,22 +6,25 @@
 
 #include "results/analysis/stored_comparison.h"
 
-/* X(constant, name) */
+/* X(constant, name, what it means) */
 #define GATE_MAP(X)                                                                                \
-    X(PASSES, "passes")                                                                            \
-    X(WORSE, "worse")                                                                              \
-    X(NOT_COMPARABLE, "not_comparable")                                                            \
-    X(FOREIGN_WORKER, "foreign_worker")                                                            \
-    X(INCONCLUSIVE, "inconclusive")
+    X(PASSES, "passes", "passes")                                                                  \
+    X(WORSE, "worse", "fails: the candidate is worse")                                             \
+    X(NOT_COMPARABLE, "not_comparable", "refused: the two do not compare")                         \
+    X(FOREIGN_WORKER, "foreign_worker",                                                            \
+      "refused: another program than assay's own worker measured")                                 \
+    X(INCONCLUSIVE, "inconclusive", "inconclusive: neither shown to hold nor to fail")
 
 enum gate_decision {
-#define GATE_ENUM(code, name) GATE_##code,
+#define GATE_ENUM(code, name, words) GATE_##code,
     GATE_MAP(GATE_ENUM)
 #undef GATE_ENUM
 };
 
 /* Stable name ("passes"), as it is stored. */
 const char *gate_decision_name(enum gate_decision decision);
+/* What it means, for people ("refused: the two do not compare"). Static. */
+const char *gate_decision_words(enum gate_decision decision);
 
 /*
  * By the comparison's `allows_foreign_worker` and `under`, too: where a condition (condition.h) was

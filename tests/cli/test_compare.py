@@ -155,18 +155,18 @@ class Analyze(CliTest):
         rows = call.json()[3:]
         self.assertEqual([(r["series"], r["baseline"], r["basis"], r["verdict"]) for r in rows],
                          [("new", "old", "trials", "faster"), ("same", "old", "trials", "equivalent")])
-        self.assertIn("new is faster than old", self.assay("analyze", path, "--baseline", "old").out)
+        self.assertRegex(self.assay("analyze", path, "--baseline", "old").out, r"new is 1[01]\.?\d* % faster than old \[")
         # With one trial each there is no spread between processes, which is reported.
         one = self.samples({"old": [values(1.0)], "new": [values(0.9)], "many": [values(1.0), values(1.0)]})
         call = self.assay("analyze", one, "--baseline", "old")
         self.assertEqual(call.status, 0, call.err)
         self.assertIn("many is not compared with old: 1 and 2 of their trials have a mean", call.err)
-        self.assertIn("new is faster than old", call.out)
+        self.assertRegex(call.out, r"new is 1[01]\.?\d* % faster than old \[")
         self.assertNotIn("many is", call.out)
         one = self.samples({"old": [values(1.0)], "new": [values(0.9)]})
         call = self.assay("analyze", one, "--baseline", "old")
         self.assertEqual(call.status, 0, call.err)
-        self.assertIn("new is faster than old", call.out)
+        self.assertRegex(call.out, r"new is 1[01]\.?\d* % faster than old \[")
         self.assertIn("what differs between processes", call.out)
         self.assertEqual(self.assay("analyze", one, "--baseline", "older").status, 2)
 
@@ -222,7 +222,7 @@ class Analyze(CliTest):
         self.assertEqual([r["series"] for r in rows], [t["command"] for t in data])
         self.assertEqual([r["samples"] for r in rows], [20, 20])
         self.assertRegex(self.assay("analyze", path, "--baseline", "true").out,
-                         r"sleep 0\.01 is [\d.]+ times slower than true \(")
+                         r"sleep 0\.01 is [\d.]+ times slower than true \[")
         call = self.assay("analyze", os.path.join(folder, "two_commands.csv"))
         self.assertEqual(call.status, 2)
         self.assertIn("--export-json", call.err)
@@ -257,7 +257,7 @@ class Compare(CliTest):
             self.assertEqual(forgery.edit("estimate", lambda body: body["body"]["findings"].append(found)), 2)
             forgery.rewrite()
         said = " ".join(self.assay("compare", a, b, "--db", self.db).out.split())
-        self.assertRegex(said, r"Under contention by other processes[^:]*, which can turn it: b is [0-9.]+ times slower than a")
+        self.assertRegex(said, r"^b is [0-9.]+ times slower than a \[[^]]*\] on synthetic fp32, under contention by other processes[^.]*, which can turn it\.")
         self.assertIn("repeat it at another hour", said)
         self.assertIn("contention", self.compare(a, b)["conditions"])
         self.assertEqual(self.assay("compare", a, b, "--record", "--db", self.db).status, 0)
@@ -279,7 +279,7 @@ class Compare(CliTest):
         call = self.assay(*words, "--junit", "gate.xml")
         first = " ".join(call.out.split())
         self.assertEqual(call.status, 3, call.err)
-        self.assertRegex(first, "^Undecided (under .* in %s, )?under contention by other processes.* in %s: repeat it at "
+        self.assertRegex(first, "^assay gate: inconclusive Undecided (under .* in %s, )?under contention by other processes.* in %s: repeat it at "
                          "another hour, or allow the condition by --under" % (a, b))
         self.assertIn("gate undecided under ", call.err)
         with open(os.path.join(self.folder, "gate.xml"), encoding="utf-8") as file:
@@ -336,9 +336,16 @@ class Compare(CliTest):
         self.assertEqual(result["comparability"]["verdict"], "comparable_except")
         self.assertIn("device.simulated", result["comparability"]["except"])
         self.assertEqual(result["comparability"]["factors"], [])
-        self.assertIn("not paired", self.assay("compare", a, b, "--db", self.db).out
-                      or "not paired")
-        self.assertIn("host.name", self.assay("compare", a, b, "--explain", "--db", self.db).out)
+        brief, details = (self.assay("compare", a, b, *more, "--db", self.db).out for more in ((), ("--details",)))
+        self.assertIn("not paired", brief)
+        # What is not known of either machine is counted, and named where that is asked for.
+        unknown = [field["field"] for field in result["comparability"]["fields"]
+                   if field["field"] in result["comparability"]["except"] and field["state"] == "unknown"]
+        if len(unknown) > 1:
+            self.assertIn(f"{len(unknown)} readings unknown on both", brief)
+            self.assertIn("unknown on both: " + ", ".join(unknown), details)
+        self.assertNotIn("host.name", brief)
+        self.assertIn("host.name", details)
 
     def test_refusals_name_the_reason(self):
         base = self.measure(workload=self.workload(1))
@@ -365,7 +372,9 @@ class Compare(CliTest):
         result = self.compare(a, b)
         self.assertEqual(result["comparability"]["verdict"], "exploratory")
         self.assertIsNone(result["attribution"])
-        self.assertIn("Exploratory", self.assay("compare", a, b, "--db", self.db).out)
+        said = self.assay("compare", a, b, "--db", self.db).out
+        self.assertIn(", exploratory and no evidence", said.splitlines()[0])
+        self.assertIn("Exploratory: by protocol no evidence", said)
         self.assertEqual(self.gate(a, b), 2)
         refused = self.assay("compare", a, b, "--record", "--db", self.db)
         self.assertEqual(refused.status, 2)
@@ -379,7 +388,7 @@ class Compare(CliTest):
         (stored,) = self.compare(a, b)["comparability"]["reasons"]
         self.assertIn("first look", stored)
         said = " ".join(self.assay("compare", a, b, "--db", self.db).out.split())
-        (reason,) = re.findall(r"- (identity.* for servers)", said)
+        (reason,) = re.findall(r"The two do not compare: (identity.* for servers)\.", said)
         gate = [os.path.join(self.folder, name) for name in ("gate.md", "gate.xml")]
         dossier = os.path.join(self.folder, "dossier.html")
         self.assertEqual(self.assay("gate", a, b, "--markdown", gate[0], "--junit", gate[1], "--db",
@@ -412,7 +421,7 @@ class Compare(CliTest):
         with open(os.path.join(self.folder, "d.html"), encoding="utf-8") as file:
             page = file.read()
         self.assertEqual(page.count("<td>gate</td>"), 4)
-        self.assertIn("<b>worse</b></td>", page)
+        self.assertRegex(page, r"<td><b>worse</b>(<br><span class=\"soft\">under [^<]*</span>)?</td>")
 
     def test_gate_of_a_slowdown_that_the_margin_may_allow(self):
         """Certainly slower, and by more than the margin as estimated, but not certainly so."""
@@ -428,7 +437,7 @@ class Compare(CliTest):
         near = ("--margin", str(ratio["hi"] * 1.0002 - 1))
         holds = self.compare(*known, *near)["comparison"]["holds_to"]
         self.assertTrue(0 < holds < 0.9, holds)
-        said = " ".join(self.assay("compare", *known, *near, "--db", self.db).out.split())
+        said = " ".join(self.assay("compare", *known, *near, "--details", "--db", self.db).out.split())
         self.assertIn("trials are taken for independent, which so few check poorly: the verdict stands up to a correlation of "
                       f"{holds:.2g} between", said)
 
@@ -509,12 +518,12 @@ class Compare(CliTest):
             return self.measure(ASSAY_WORKER=FOREIGN, FOREIGN_NS=ns, FOREIGN_FILES=files, **environment)
 
         base = measure("1000000", "old", OMP_PROC_BIND="close")
-        for bind, words in (("close", "Attributed to: compiler\n"),
-                            ("spread", "Attributed to: compiler, unless one of the conditions that differ "
-                                       "made it\n")):
+        for bind, words in (("close", r"Attributed to: compiler \(files in \S+ -> files in \S+\)\.\n"),
+                            ("spread", r"Attributed to: compiler \(files in \S+ -> files in \S+\), unless one of the conditions "
+                                       r"that differ made it\.\n")):
             other = measure("1100000", "new", OMP_PROC_BIND=bind)
             self.assertEqual(self.compare(base, other)["attribution"], "compiler")
-            self.assertIn(words, self.assay("compare", base, other, "--db", self.db).out)
+            self.assertRegex(self.assay("compare", base, other, "--db", self.db).out, words)
 
     def test_unfinished_campaigns_are_not_recorded(self):
         a, b = (self.measure(ASSAY_WORKER=FOREIGN, FOREIGN_NS="1000000") for _ in range(2))
@@ -551,7 +560,8 @@ class Compare(CliTest):
         self.assertGreater(result["comparison"]["ratio"]["value"], 2)
         self.assertEqual(result["verdict"], "slower")
         self.assertRegex(self.assay("compare", "last", "--db", self.db).out,
-                         r"b is [\d.]+ times slower than a \(\d+ % more time\)\n")
+                         r"^b \(ASSAY_NULL=launch_ns=20000000,seed=2\) is [\d.]+ times slower than a "
+                         r"\(ASSAY_NULL=launch_ns=1000000,seed=1\) \[[\d.]+, [\d.]+\] on synthetic fp32[.,]")
         self.assertEqual(self.gate("last"), 1)
         again = self.compare("last")
         self.assertEqual(again["comparison"], result["comparison"])
@@ -695,7 +705,9 @@ class Compare(CliTest):
             self.assertEqual(arm["counted"] + len(arm["left_out"]), arm["planned"])
         self.assertIn({"trial": 1, "why": "crashed"}, data["arms"][1]["left_out"])
         words = self.assay("compare", a, "last/1", "--db", self.db).out
-        self.assertIn("b " + data["b"] + "  synthetic fp32 on null:0 (null device, simulated): ", words)
+        for arm in ("a", "b"):
+            self.assertRegex(words, rf"(?m)^  {arm} {data[arm]} +\(?[\d.]+ calls/s\)? [±-]")
+        self.assertRegex(words, r"(?m)^  both +synthetic fp32 on null:0 \(null device, simulated\)$")
         self.assertRegex(words, r"\d of \d trials count, without trial 1 \(crashed\)")
         ((body,),) = self.query("SELECT body FROM comparison")
         self.assertNotIn("arms", json.loads(body))

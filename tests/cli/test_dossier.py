@@ -174,7 +174,7 @@ class Dossier(CliTest):
             self.assertIn(f"Is synthetic fp32, batch 1 {ids[1]} (b) as fast as synthetic fp32, batch 1 {ids[0]} (a), "
                           f"or slower by no more than {margin}?", part)
             self.assertIn(words[gate["gate"]["decision"]] + " Gate, ", part)
-            number = re.search(r"Time b/a ([\d.]+), 95 % interval ([\d.]+) to ([\d.]+)", part)
+            number = re.search(r"How sure: time b/a ([\d.]+), 95 % interval ([\d.]+) to ([\d.]+)", part)
             ratio = gate["comparison"]["ratio"]
             for shown, name in zip(number.groups(), ("value", "lo", "hi")):
                 self.assertAlmostEqual(float(shown), ratio[name], delta=0.01 * ratio[name])

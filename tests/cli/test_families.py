@@ -89,7 +89,7 @@ class Families(CliTest):
     def make_three(self):
         """A database with self.ab() in it, measured once for all tests: the finished call."""
         if not Families.of_three:
-            call = self.assay(*self.ab(), "--exit-status", **self.WORKER)
+            call = self.assay(*self.ab(), "--exit-status", "--details", **self.WORKER)
             self.assertEqual(call.status, 1, call.err)
             with open(self.db, "rb") as file:
                 Families.of_three = call, file.read()
@@ -100,8 +100,10 @@ class Families(CliTest):
     WORKER = {"ASSAY_WORKER": WORKER, "FOREIGN_NS": "200000"}
 
     def rows_of(self, text):
-        """The rows of a table of the terminal: (verdict, p, alone, p alone)."""
-        return re.findall(r"\] +(\w+), p (\S+) \(alone (\w+), p (\S+)\)", text)
+        """What --details says of the family, before each comparison in full: (verdict, p, alone, p alone)."""
+        said = re.findall(r": judged in a family of 3: (\w+), p (\S+) \(alone (\w+), p ([^\s)]+)\)", text)
+        self.assertEqual(len(said), 3, text)
+        return said
 
     def rows_of_page(self, path, kind="ab"):
         with open(path, encoding="utf-8") as file:
@@ -163,7 +165,7 @@ class Families(CliTest):
             self.assertEqual(rows, [self.shown(row) for row in numbers])
             self.assertIn("6 comparisons are recorded. They were judged in 2 families", page)
             self.assertEqual(len(self.rows_of_page(path, "gate")[1]), 3)
-        self.assertIn(f"judged in a family of 3: p {self.shown(numbers[2])[1]} (alone slower", page)
+        self.assertIn(f"judged in a family of 3: slower, p {self.shown(numbers[2])[1]} (alone slower", page)
 
     @staticmethod
     def just_beyond(one):
@@ -179,7 +181,7 @@ class Families(CliTest):
                    self.assay("compare", "last", "--json", "--db", self.db).json()["comparisons"]]
         bounds = [self.just_beyond(one) for one in numbers]
         words = ("compare", "last", "--margin", repr(min(bounds)), "--record", "--db", self.db)
-        text = self.assay(*words)
+        text = self.assay(*words, "--details")
         call = self.assay(*words, "--json")
         numbers = [one["comparison"] for one in call.json()["comparisons"]]
         number = bounds.index(min(bounds))
@@ -191,8 +193,8 @@ class Families(CliTest):
         path = os.path.join(self.folder, "page.html")
         self.assertEqual(self.assay("report", "last", "--html", path, "--db", self.db).status, 0)
         self.assertEqual(self.rows_of_page(path)[1][3:], shown)
-        explained = self.assay(*words, "--explain").out
-        self.assertIn("judged in a family of 3: p {1} (alone equivalent, p {3})".format(*shown[number]), explained)
+        explained = self.assay(*words, "--details").out
+        self.assertIn("judged in a family of 3: {0}, p {1} (alone equivalent, p {3})".format(*shown[number]), explained)
         self.assertEqual(self.assay("verify", self.db).status, 0)
 
     def test_one_comparison_is_no_family(self):

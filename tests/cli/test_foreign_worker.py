@@ -8,6 +8,7 @@ import html
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import sqlite3
@@ -423,8 +424,8 @@ class Mark(CliTest):
         self.assertIn("identity.origin", call["comparability"]["except"])
         self.assertEqual([arm["foreign_worker"] for arm in call["arms"]], [WORKER, WORKER])
         shown = " ".join(self.output("compare", first, second).split())
-        self.assertEqual(shown.count(f"measured by the foreign worker {WORKER}"), 2)
-        self.assertIn("What the foreign worker measured is as that program reports it", shown)
+        self.assertRegex(shown, " both synthetic fp32 on .*, measured by the foreign worker " + re.escape(WORKER))
+        self.assertIn(f"Measured by another program than assay's own worker, {WORKER}: device, times and checks are as it reports them.", shown)
         for words in ((), ("--json",)):
             refused = self.output("gate", first, second, *words, status=2)
             self.assertIn("foreign_worker", refused)

@@ -64,11 +64,12 @@ class Reproduce(CliTest):
         # And again, of the reproduction itself, for people.
         call = self.assay("reproduce", data["again"], "--db", self.db, **self.KNOWN)
         self.assertEqual(call.status, 0, call.err)
-        self.assertRegex(call.out, "^Reproduced: [0-9a-f]{8}/1 agrees with")
+        self.assertRegex(call.out, r"^Reproduced: the two agree within [\d.]+ %\.")
         self.assertIn("not how sessions do", " ".join(call.out.split()))
         call = self.assay("reproduce", data["again"], "--db", self.db, **self.SLOWER)
         self.assertEqual(call.status, 1, call.err)
-        self.assertRegex(call.out, r"^Not reproduced: ")
+        self.assertRegex(call.out, r"^Not reproduced: the two differ by more than [\d.]+ %\.\n")
+        self.assertRegex(call.out, r"(?m)^b is [\d.]+ % slower than a \[[\d.]+, [\d.]+\] on mine fp32[.,]")
 
     def sessions(self, *each):
         """A result measured in as many campaigns, each at its nanoseconds; the first one's id."""

@@ -67,7 +67,7 @@ class Terminal(CliTest):
             self.assertEqual(call.status, 0, call.err)
         (first, second) = ("%s/1" % uid[:8] for (uid,) in self.query("SELECT uid FROM campaign ORDER BY id"))
         for columns in (50, 80):
-            lines = self.assert_lines_end_at_words(columns, "compare", first, second, "--explain", "--db",
+            lines = self.assert_lines_end_at_words(columns, "compare", first, second, "--details", "--db",
                                                    self.db)
             self.assertIn("OMP_PROC_BIND", " ".join(lines))
 

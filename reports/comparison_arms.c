@@ -1,5 +1,5 @@
 /* What the two results of a comparison are, and the result of each by itself. */
-#include "harness/cli/comparison_view.h"
+#include "reports/comparison_document.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -7,15 +7,8 @@
 
 #include "harness/core/cleanup.h"
 #include "harness/core/member.h"
-#include "reports/comparison_words.h"
-#include "reports/view.h"
+#include "reports/serving_table.h"
 #include "results/analysis/pairs.h"
-#include "workloads/declared.h"
-
-static const char *word_of(const char *word)
-{
-    return word ? word : "?";
-}
 
 /* ---- as JSON ---- */
 
@@ -69,7 +62,7 @@ static const struct member arm_members[] = {
 const struct type compared_arm_type =
     TYPE(struct compared_arm, "an arm", arm_members, .def = "arm");
 
-json_t *comparison_view_json(const struct comparison_arms *arms, const json_t *object)
+json_t *comparison_arms_json(const struct comparison_arms *arms, const json_t *object)
 {
     json_t *shown = json_copy((json_t *)(uintptr_t)object), *list = json_array();
 
@@ -125,7 +118,7 @@ static enum status add_figures(struct store *store, const struct view_cell *cell
     return stored_comparison_capacity(store, cell->id, &arm->capacity, err);
 }
 
-bool comparison_arms_are_servers(const struct comparison_arms *arms)
+static bool are_servers(const struct comparison_arms *arms)
 {
     for (size_t i = 0; i < 2; i++)
         if (i >= arms->view.cell_count || !view_metric(&arms->view.cells[i], METRIC_ATTAINMENT))
@@ -133,49 +126,7 @@ bool comparison_arms_are_servers(const struct comparison_arms *arms)
     return true;
 }
 
-void comparison_view_append_figures(struct doc *doc, const struct comparison_arms *arms)
-{
-    static const struct doc_column columns[] = {{"", DOC_NAME}, {"a", 0}, {"b", 0}};
-
-    doc_table(doc, NULL, columns, sizeof(columns) / sizeof(*columns));
-    for (int id = 0; id < METRIC_ITERATION_TIME; id++) {
-        if (!is_compared((enum metric_id)id) || !view_any_metric(&arms->view, (enum metric_id)id))
-            continue;
-        doc_add(doc, "%s", metrics[id].label);
-        for (int i = 0; i < 2; i++)
-            append_words(&doc->block, &arms->view.cells[i], (enum metric_id)id);
-        doc_end(doc, NULL);
-    }
-    doc_add(doc, "capacity");
-    for (int i = 0; i < 2; i++) {
-        const json_t *capacity = arms->list[i].capacity;
-        const struct served_figure served = {member_number(capacity, "value"),
-                                             member_number(capacity, "lo"),
-                                             member_number(capacity, "hi")};
-
-        doc_add(doc, capacity ? "\t" : "\t-");
-        if (capacity)
-            comparison_served_words(&doc->block, COMPARE_CAPACITY, &served);
-    }
-    doc_end(doc, NULL);
-    doc_close(doc);
-}
-
 /* ---- the two results ---- */
-
-static void append_result(struct text *out, const struct view_cell *cell)
-{
-    enum metric_id id = METRIC_ITERATION_TIME;
-    const struct metric_value *value = view_headline(cell, &id);
-    struct view_figure figure;
-
-    if (view_figure_of(id, value, &figure))
-        doc_phrase(out, "%s%s%s%s%s, %s", figure.marked ? "(" : "", figure.value,
-                   figure.marked ? ")" : "", figure.spread[0] ? " " : "", figure.spread,
-                   view_verdict_label(cell));
-    else
-        doc_phrase(out, "no result (%s)", view_verdict_label(cell));
-}
 
 /* Why a comparison has no time of this planned trial's last attempt; NULL: it has. */
 static const char *why_left_out(const struct view_cell *cell, size_t i)
@@ -205,52 +156,71 @@ static void append_reason(struct text *out, const char *reason)
         doc_spaced(out, reason);
 }
 
-static void append_left_out(struct text *out, const struct compared_arm *arm)
+static void append_left_out(struct text *out, const struct view_cell *cell)
 {
-    if (arm->left_out_count == 0 || arm->planned < 0)
+    const struct view_count *planned = &cell->trials_planned;
+    size_t count = 0;
+
+    for (size_t i = 0; i < cell->trial_count; i++)
+        count += why_left_out(cell, i) != NULL;
+    if (count == 0 || !planned->known)
         return;
-    doc_phrase(out, "; %lld of %lld trials count, without", (long long)arm->counted,
-               (long long)arm->planned);
-    for (size_t i = 0; i < arm->left_out_count; i++) {
-        doc_phrase(out, "%s trial %lld (", i ? "," : "", (long long)arm->left_out[i].trial);
-        append_reason(out, arm->left_out[i].why);
+    doc_phrase(out, "; %lld of %lld trials count, without",
+               (long long)(planned->value - (int64_t)count), (long long)planned->value);
+    for (size_t i = 0, said = 0; i < cell->trial_count; i++) {
+        const char *why = why_left_out(cell, i);
+
+        if (!why)
+            continue;
+        doc_phrase(out, "%s trial %lld (", said++ ? "," : "", (long long)cell->trials[i].number);
+        append_reason(out, why);
         doc_phrase(out, ")");
     }
 }
 
-/* "triad fp32 on cpu:0 (AMD EPYC): 28 GB/s ±3 %" */
-static void append_arm(struct text *out, const struct view_cell *cell,
-                       const struct compared_arm *arm)
+void comparison_level_words(struct text *out, const struct view_cell *cell)
+{
+    enum metric_id id = METRIC_ITERATION_TIME;
+    const struct metric_value *value = view_headline(cell, &id);
+    struct view_figure figure;
+
+    if (view_figure_of(id, value, &figure))
+        doc_phrase(out, "%s%s%s%s%s, %s", figure.marked ? "(" : "", figure.value,
+                   figure.marked ? ")" : "", figure.spread[0] ? " " : "", figure.spread,
+                   view_verdict_label(cell));
+    else
+        doc_phrase(out, "no result (%s)", view_verdict_label(cell));
+    append_left_out(out, cell);
+}
+
+void comparison_arm_words(struct text *out, const struct view_cell *cell)
 {
     CLEANUP(text_finish) struct text worker = TEXT_INIT;
-    enum scenario scenario;
-    double rate;
+    char rate[SERVING_RATE_SIZE] = "";
 
-    doc_phrase(out, "%s %s", word_of(cell->workload), word_of(cell->precision));
+    doc_phrase(out, "%s %s", cell->workload ? cell->workload : "?",
+               cell->precision ? cell->precision : "?");
     if (cell->batch.known && cell->batch.value != 1)
         doc_phrase(out, " batch %lld", (long long)cell->batch.value);
-    if (cell->scenario && scenario_from_text(cell->scenario, &scenario, &rate) && rate != 0)
-        doc_phrase(out, " at %.15g%s", fabs(rate), rate < 0 ? " of its capacity" : " requests/s");
+    if (serving_is_cell(cell, rate))
+        doc_phrase(out, " at %s", rate);
     view_append_worker(cell, " by ", &worker);
     if (worker.length == 0 && view_is_vendor(cell))
         text_append(&worker, " by the vendor's library");
     doc_phrase(out, "%s%s on %s", worker.data, view_is_emulated(cell) ? ", emulated," : "",
-               word_of(cell->device_spec));
+               cell->device_spec ? cell->device_spec : "?");
     if (cell->device.name)
         doc_phrase(out, " (%s%s)", cell->device.name, cell->device.simulated ? ", simulated" : "");
     if (cell->origin.worker)
         doc_phrase(out, ", measured by the foreign worker %s", cell->origin.worker);
-    doc_phrase(out, ": ");
-    append_result(out, cell);
-    append_left_out(out, arm);
+    out->failed = out->failed || worker.failed;
 }
 
 static enum status describe(const struct view_cell *cell, struct compared_arm *arm,
-                            char **ret_words, struct error *err)
+                            struct error *err)
 {
     enum metric_id id = METRIC_ITERATION_TIME;
     const struct metric_value *headline = view_headline(cell, &id);
-    struct text out = TEXT_INIT;
 
     *arm = (struct compared_arm){
         .id = cell->result,
@@ -277,32 +247,72 @@ static enum status describe(const struct view_cell *cell, struct compared_arm *a
                 (struct left_out_trial){cell->trials[i].number, why};
     }
     arm->counted = arm->planned < 0 ? -1 : arm->planned - (int64_t)arm->left_out_count;
-    append_arm(&out, cell, arm);
-    *ret_words = text_steal(&out);
-    return *ret_words ? STATUS_OK : error_no_memory(err);
+    return STATUS_OK;
 }
 
 enum status comparison_arms_load(struct store *store, const struct stored_comparison *comparison,
                                  struct comparison_arms *ret, struct error *err)
 {
-    CLEANUP(comparison_arms_finish) struct comparison_arms arms = {.words = {NULL}};
+    CLEANUP(comparison_arms_finish) struct comparison_arms arms = {.view = {0}};
 
     TRY(view_load(store, comparison->cells, 2, VIEW_SUMMARY, &arms.view, err));
     for (size_t i = 0; i < arms.view.cell_count; i++)
-        TRY(describe(&arms.view.cells[i], &arms.list[i], &arms.words[i], err));
-    for (size_t i = 0; i < 2 && comparison_arms_are_servers(&arms); i++)
+        TRY(describe(&arms.view.cells[i], &arms.list[i], err));
+    for (size_t i = 0; i < 2 && are_servers(&arms); i++)
         TRY(add_figures(store, &arms.view.cells[i], &arms.list[i], err));
     *ret = arms;
-    arms = (struct comparison_arms){.words = {NULL}};
+    arms = (struct comparison_arms){.view = {0}};
     return STATUS_OK;
 }
 
 void comparison_arms_finish(struct comparison_arms *arms)
 {
-    for (int i = 0; i < 2; i++) {
-        free(arms->words[i]);
+    for (int i = 0; i < 2; i++)
         type_finish(&compared_arm_type, &arms->list[i]);
-    }
     view_finish(&arms->view);
     memset(arms, 0, sizeof(*arms));
+}
+
+/* ---- all of it ---- */
+
+static void say_figures(struct doc *doc, const struct comparison_arms *arms)
+{
+    static const struct doc_column columns[] = {{"", DOC_NAME}, {"a", 0}, {"b", 0}};
+
+    doc_table(doc, NULL, columns, sizeof(columns) / sizeof(*columns));
+    for (int id = 0; id < METRIC_ITERATION_TIME; id++) {
+        if (!is_compared((enum metric_id)id) || !view_any_metric(&arms->view, (enum metric_id)id))
+            continue;
+        doc_add(doc, "%s", metrics[id].label);
+        for (int i = 0; i < 2; i++)
+            append_words(&doc->block, &arms->view.cells[i], (enum metric_id)id);
+        doc_end(doc, NULL);
+    }
+    doc_add(doc, "capacity");
+    for (int i = 0; i < 2; i++) {
+        const json_t *capacity = arms->list[i].capacity;
+        const struct served_figure served = {member_number(capacity, "value"),
+                                             member_number(capacity, "lo"),
+                                             member_number(capacity, "hi")};
+
+        doc_add(doc, capacity ? "\t" : "\t-");
+        if (capacity)
+            comparison_served_words(&doc->block, COMPARE_CAPACITY, &served);
+    }
+    doc_end(doc, NULL);
+    doc_close(doc);
+}
+
+void comparison_document(struct doc *doc, const struct stored_comparison *comparison,
+                         const struct comparison_arms *arms, bool details)
+{
+    comparison_answer(doc, &arms->view, comparison, "answer");
+    comparison_levels(doc, &arms->view, comparison, true);
+    if (are_servers(arms))
+        say_figures(doc, arms);
+    comparison_attribution(doc, comparison);
+    comparison_conditions(doc, comparison);
+    comparison_certainty(doc, comparison);
+    if (details)
+        comparison_fields(doc, comparison);
 }
