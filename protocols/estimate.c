@@ -900,6 +900,8 @@ void estimate_set_metric(struct estimate *e, enum metric_id id,
         metric_grade(v, estimate_is_steady(e),
                      e->verdict == ESTIMATE_INSUFFICIENT || e->verdict == ESTIMATE_UNDETERMINED,
                      trials_that_count(e), e->unseen);
+    if (metric_is_counted(id) && v->has_value && v->grade < METRIC_GRADE_C)
+        v->grade = METRIC_GRADE_C;
 }
 
 enum status estimate_cell(const struct estimate_series *trials, size_t trial_count,

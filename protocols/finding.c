@@ -64,6 +64,23 @@ void finding_add(struct finding_list *list, enum finding_code code, int64_t tria
     list->items[list->count++] = finding;
 }
 
+void finding_scale_times(struct finding_list *list, double by)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        struct finding *finding = &list->items[i];
+
+        for (size_t k = 0; k < FINDING_NUMBERS_MAX; k++) {
+            const char *name = finding_kinds[finding->code].numbers[k];
+            const size_t length = name ? strlen(name) : 0;
+
+            if (!name)
+                break;
+            if (length > 3 && !strcmp(name + length - 3, "_ns"))
+                finding->numbers[k] *= by;
+        }
+    }
+}
+
 void finding_add_shown(struct finding_list *list, enum finding_code code, const char *subject,
                        const char *detail)
 {

@@ -165,6 +165,10 @@ enum finding_severity {
       "the rate is {ratio:g} times the most that this campaign measured the device to do "         \
       "({subject}): work was left out, or the cell's count of it is wrong",                         \
       "find out why, and note it with `assay amend`; it compares with nothing")                     \
+    X(COUNTED_BY_PROGRAM, "counted_by_program", WARNING, NUMBERS(NULL),                            \
+      "counted by the program itself, in {subject}: nobody else has measured that number; the time " \
+      "of a run beside it is measured from outside",                                               \
+      "compare it with the time of a run, or check it by other means")                             \
     /* of the cell of an endpoint */                                                               \
     X(OUTPUTS_NOT_CHECKED, "outputs_not_checked", WARNING, NUMBERS(NULL),                          \
       "the answers are a server's of its own: that they came was checked, and not what they say",  \
@@ -555,6 +559,9 @@ void finding_list_finish(struct finding_list *list);
  */
 void finding_add(struct finding_list *list, enum finding_code code, int64_t trial,
                  const char *subject, const double *numbers);
+
+/* Times their numbers that are times, those whose names end in "_ns". */
+void finding_scale_times(struct finding_list *list, double by);
 
 /* The same for a finding that is not stored, without numbers; the texts are copied. */
 void finding_add_shown(struct finding_list *list, enum finding_code code, const char *subject,

@@ -16,11 +16,12 @@
 
 /* How a value is written for people. */
 enum metric_kind {
-    METRIC_KIND_TIME,   /* ns: "1.23 ms" */
-    METRIC_KIND_RATE,   /* per second, SI prefixes: "12.3 GB/s" */
-    METRIC_KIND_ENERGY, /* J per unit of work: "1.2 mJ/token" */
-    METRIC_KIND_POWER,  /* W */
-    METRIC_KIND_RATIO   /* without unit: "0.93" */
+    METRIC_KIND_TIME,    /* ns: "1.23 ms" */
+    METRIC_KIND_RATE,    /* per second, SI prefixes: "12.3 GB/s" */
+    METRIC_KIND_ENERGY,  /* J per unit of work: "1.2 mJ/token" */
+    METRIC_KIND_POWER,   /* W */
+    METRIC_KIND_COUNTED, /* in the unit that a program declares, as it is */
+    METRIC_KIND_RATIO    /* without unit: "0.93" */
 };
 
 enum metric_better { METRIC_LOWER, METRIC_HIGHER, METRIC_NEITHER };
@@ -72,6 +73,10 @@ enum metric_better { METRIC_LOWER, METRIC_HIGHER, METRIC_NEITHER };
       "operations_per_second", "arithmetic operations by the declared formula / iteration_time")   \
     X(ITEM_RATE, "item_rate", "work", RATE, "{item}s/s", HIGHER, 0,                                \
       "items_per_second", "items of work of an iteration / iteration_time")                        \
+    X(COUNTED_RATE, "counted_rate", "counted", COUNTED, "{item}", HIGHER, 0,                       \
+      "counted_rate", "what a program counts itself, where higher is better: harmonic mean")       \
+    X(COUNTED_COST, "counted_cost", "counted", COUNTED, "{item}", LOWER, 0,                        \
+      "counted_cost", "what a program counts itself, where lower is better: mean")                 \
     X(REFERENCE_RATIO, "reference_ratio", "rate over reference loop", RATIO, "1", HIGHER, 0,        \
       "reference_ratio", "time of the reference loop / iteration_time, both from the same trial")  \
     X(SAMPLE_SHARE, "sample_share", "window in samples", RATIO, "1", NEITHER, 0,                    \
@@ -160,12 +165,19 @@ enum metric_id metric_of_quantile(double q);
  */
 void metric_unit(enum metric_id id, const char *item, bool integers, char ret[METRIC_UNIT_SIZE]);
 
+/* Whether it is a program's own number, which assay cannot vouch for. */
+static inline bool metric_is_counted(enum metric_id id)
+{
+    return id == METRIC_COUNTED_RATE || id == METRIC_COUNTED_COST;
+}
+
 /*
  * The grade of an estimate:
  *   A  steady, at least 5 trials, half-width of the interval at most 1 % of the value
  *   B  steady, at least 5 trials, at most 5 %
  *   C  steady or too few samples within trials to tell, at least 2 trials, at most 20 %
  *   D  not steady, wider, one trial, or without an interval: an indication, no result
+ * A program's own number has C at best (estimate_set_metric): assay has not measured it.
  * `unseen` is how far the value may be off where the order of its trials matters but is not seen,
  * as a share (succession_unseen; 0: not known): a grade takes that to be a half-width, too.
  */

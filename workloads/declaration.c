@@ -49,16 +49,18 @@ enum status workload_declaration_check_count(const struct declaration *declarati
 }
 
 static enum status check_lists(const struct declaration *declaration,
-                               const struct workload_declaration *common, bool is_endpoint,
+                               const struct workload_declaration *common, bool is_its_own,
                                struct error *err)
 {
     char path[32];
 
     for (uint32_t i = 0; i < common->precisions_count; ++i) {
         snprintf(path, sizeof(path), "precisions[%u]", i);
-        if (common->precisions[i] == PRECISION_UNKNOWN && !is_endpoint)
-            return declaration_error(declaration, path, err,
-                                     "only an endpoint's precision may be unknown; write another");
+        if (common->precisions[i] == PRECISION_UNKNOWN && !is_its_own)
+            return declaration_error(
+                declaration, path, err,
+                "only the precision of an endpoint or a program may be unknown; write "
+                "another");
         for (uint32_t j = 0; j < i; ++j) {
             if (common->precisions[i] != common->precisions[j])
                 continue;
@@ -96,7 +98,7 @@ static enum status check_common(const struct declaration *declaration,
     if (strcmp(common->kind, workload->kind->name) != 0)
         return declaration_error(declaration, "kind", err, "`kind` is \"%s\"; write %s",
                                  common->kind, workload->kind->name);
-    return check_lists(declaration, common, workload->kind->is_endpoint, err);
+    return check_lists(declaration, common, workload_is_its_own(workload->kind), err);
 }
 
 static enum status check_serving(const struct declaration *declaration,
@@ -137,21 +139,21 @@ static enum status check_serving(const struct declaration *declaration,
 }
 
 /* Heap, because declaration_finish() frees them as if it had read them. */
-static enum status fill_defaults(struct workload_declaration *common, bool is_endpoint,
-                                 struct error *err)
+static enum status fill_defaults(struct workload_declaration *common,
+                                 const struct workload_kind *kind, struct error *err)
 {
     if (common->precisions == NULL) {
         common->precisions = malloc(sizeof(*common->precisions));
         if (common->precisions == NULL)
             return error_no_memory(err);
-        common->precisions[0] = is_endpoint ? PRECISION_UNKNOWN : PRECISION_FP32;
+        common->precisions[0] = workload_is_its_own(kind) ? PRECISION_UNKNOWN : PRECISION_FP32;
         common->precisions_count = 1;
     }
     if (common->batches == NULL) {
         common->batches = malloc(sizeof(*common->batches));
         if (common->batches == NULL)
             return error_no_memory(err);
-        common->batches[0] = common->scenario == SCENARIO_SERVER && !is_endpoint
+        common->batches[0] = common->scenario == SCENARIO_SERVER && !kind->is_endpoint
                                  ? common->serving.batching.max_batch
                                  : 1;
         common->batches_count = 1;
@@ -218,7 +220,7 @@ enum status workload_declaration_load(struct workload *workload, const char *ori
         common->scenario = SCENARIO_OFFLINE;
     TRY(check_common(&declaration, common, &loaded, err));
     TRY(check_serving(&declaration, common, loaded.kind, err));
-    TRY(fill_defaults(common, loaded.kind->is_endpoint, err));
+    TRY(fill_defaults(common, loaded.kind, err));
     TRY(copy_common(common, origin, &loaded, err));
     TRY(form->check(&declaration, &loaded, err));
     TRY(declaration_to_json(&declaration, &loaded.json, err));

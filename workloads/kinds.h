@@ -15,6 +15,7 @@
     X(workload_memory_bound) \
     X(workload_onnx) \
     X(workload_pass) \
+    X(workload_program) \
     X(workload_synthetic) \
     X(workload_training_step)
 /* clang-format on */

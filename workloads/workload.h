@@ -175,6 +175,11 @@ struct workload_kind {
      */
     enum status (*iterate)(struct workload_instance *instance, struct error *err);
     /*
+     * After an iteration, outside of its sample: the number above 0 that the work counts of itself,
+     * NAN where it has none. Optional; a sample is then one iteration.
+     */
+    enum status (*count)(struct workload_instance *instance, double *ret, struct error *err);
+    /*
      * An array that each iteration writes, of which a byte is read back twice after drawn samples:
      * the first waits for work that is not over, the second does not. NULL: there is none.
      */
@@ -200,6 +205,7 @@ struct workload_kind {
      * only those that need none.
      */
     bool is_endpoint;
+    bool is_program;      /* an iteration is a process of its own, which computes in what it does */
     bool runs_frameworks; /* a framework in the case runs the work */
     bool needs_framework; /* and nothing else does */
     bool serves_tokens;   /* a step makes a token of each request, and requests may join between */
@@ -227,6 +233,12 @@ struct workload_kind {
     void (*finish)(struct workload_instance *instance);
 };
 
+/* Whether the work chooses precision and implementation itself, and does not tell them. */
+static inline bool workload_is_its_own(const struct workload_kind *kind)
+{
+    return kind->is_endpoint || kind->is_program;
+}
+
 /* Kinds embed this as their first member. */
 struct workload_instance {
     const struct workload_kind *kind;
@@ -237,6 +249,9 @@ struct workload_instance {
      * result was read back, waits_span_end_ns; -1: not known. */
     struct waits_span checked;
     int64_t checked_ns;
+    /* To be called while an iteration takes long; NULL: nobody waits. */
+    void (*alive)(void *context);
+    void *alive_context;
 };
 
 /*

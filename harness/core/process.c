@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -47,11 +48,14 @@ static int poll_slice(struct pollfd *fds, nfds_t count, int64_t slice_ns, int64_
     return ready;
 }
 
+/* One that is traced is reported when it stops, too. */
 static bool has_ended(pid_t pid)
 {
     siginfo_t info = {.si_pid = 0};
 
-    return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) || info.si_pid == pid;
+    if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT))
+        return true;
+    return info.si_pid == pid && info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED;
 }
 
 /* True once the child has ended, reaped or not; false when the deadline passes first. */
@@ -158,6 +162,42 @@ void process_stop(struct process *process, int64_t grace_ns, struct process_exit
     }
     end_group(process);
     reap(process, ret, NULL);
+}
+
+/* Ends this process's children, as a thread's file of them in /proc lists them; how many. */
+static size_t end_children_of(const char *path)
+{
+    FILE *file = fopen(path, "re");
+    size_t count = 0;
+    int pid;
+
+    while (file && fscanf(file, "%d", &pid) == 1) {
+        kill(pid, SIGKILL);
+        count += waitpid(pid, NULL, 0) == pid;
+    }
+    if (file)
+        fclose(file);
+    return count;
+}
+
+/*
+ * What left the server's process group came to this process when its parent ended
+ * (PR_SET_CHILD_SUBREAPER), and may itself have children, which come with its end. Nothing else is
+ * a child of a process that started a server.
+ */
+void process_end_adopted(void)
+{
+    glob_t threads;
+    size_t ended;
+
+    do {
+        ended = 0;
+        if (glob("/proc/self/task/*/children", 0, NULL, &threads) != 0)
+            return;
+        for (size_t i = 0; i < threads.gl_pathc; i++)
+            ended += end_children_of(threads.gl_pathv[i]);
+        globfree(&threads);
+    } while (ended > 0);
 }
 
 /* Takes what a pipe holds; false at its end. What exceeds `max` is read and dropped. */

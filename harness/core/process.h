@@ -26,9 +26,10 @@ struct process_options {
     char *const *envp;           /* NULL: inherit */
     const char *const *settings; /* "NAME=value" in place of the environment's of that name,
                                     NULL-terminated; or NULL */
-    const char *root; /* chroot there (needs privilege), with this system's /proc, /sys and
-                         /dev; `path` is still looked up outside, the loader and all
-                         libraries inside; NULL: no */
+    const char *root;      /* chroot there (needs privilege), with this system's /proc, /sys and
+                              /dev; `path` is still looked up outside, the loader and all
+                              libraries inside; NULL: no */
+    const char *directory; /* of its own, where `argv[0]` counts from; NULL: this process's */
     const struct process_fd *fds;
     size_t fd_count;
 };
@@ -76,6 +77,12 @@ void process_signal(const struct process *process, int signal);
 
 /* SIGTERM, up to `grace_ns`, then SIGKILL, then reaps. Takes one that is already reaped. */
 void process_stop(struct process *process, int64_t grace_ns, struct process_exit *ret);
+
+/*
+ * Ends all children of this process and theirs, such as those that left the group of a child and
+ * came here with its end (PR_SET_CHILD_SUBREAPER): for a process that has no others.
+ */
+void process_end_adopted(void);
 
 /* In English, as messages are kept and read: for `settings`. */
 extern const char *const process_plain[];

@@ -146,6 +146,8 @@ static void run_child(const struct process_options *options, char *const *envp, 
     reset_signals();
     if (options->root)
         enter_root(options, envp, error_fd);
+    if (options->directory && chdir(options->directory))
+        fail_child(error_fd, "chdir");
     if (options->path)
         execve(options->path, options->argv, envp);
     else

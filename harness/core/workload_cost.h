@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "harness/core/type.h"
 
@@ -34,12 +35,36 @@
          .absent = workload_cost_no_memory,                                                        \
          .help = "touched in an iteration; against the last-level cache")                          \
     SHOW(headline, TEXT, MEMBER_NULLABLE, COST_COLUMN(headline),                                   \
-         .help = "which rate is shown first: bytes, flops or items")
+         .help = "which rate is shown first: bytes, flops or items; counted: what the work counts "       \
+                 "itself; null: the time")
 /* clang-format on */
 
 #define COST_MEMBER(member, kind, ...) COST_MEMBER_##kind member;
 #define COST_MEMBER_COUNT uint64_t
 #define COST_MEMBER_TEXT const char * /* static, or owned by the workload; NULL: there is none */
+
+/*
+ * The series of what samples count themselves, where `headline` is "counted": of a number above 0
+ * the upper 44 bits of its IEEE 754 double, so that sums of a million stay below 2^63; it is right
+ * to 1 in 2^32.
+ */
+#define COUNTED_SERIES "counted"
+#define COUNTED_BITS_CUT 20
+static inline int64_t counted_to_sample(double value)
+{
+    int64_t bits;
+
+    memcpy(&bits, &value, sizeof(bits));
+    return (bits + (INT64_C(1) << (COUNTED_BITS_CUT - 1))) >> COUNTED_BITS_CUT;
+}
+static inline double counted_from_sample(int64_t sample)
+{
+    const uint64_t bits = (uint64_t)sample << COUNTED_BITS_CUT;
+    double value;
+
+    memcpy(&value, &bits, sizeof(value));
+    return value;
+}
 
 /* Known without a device. */
 struct workload_cost {

@@ -2,7 +2,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <glob.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -230,42 +229,6 @@ enum status endpoint_server_start(const struct endpoint_server_options *server,
     return status;
 }
 
-/* Ends this process's children, as a thread's file of them in /proc lists them; how many. */
-static size_t end_children_of(const char *path)
-{
-    FILE *file = fopen(path, "re");
-    size_t count = 0;
-    int pid;
-
-    while (file && fscanf(file, "%d", &pid) == 1) {
-        kill(pid, SIGKILL);
-        count += waitpid(pid, NULL, 0) == pid;
-    }
-    if (file)
-        fclose(file);
-    return count;
-}
-
-/*
- * What left the server's process group came to this process when its parent ended
- * (PR_SET_CHILD_SUBREAPER), and may itself have children, which come with its end. Nothing else is
- * a child of a process that started a server.
- */
-static void end_adopted(void)
-{
-    glob_t threads;
-    size_t ended;
-
-    do {
-        ended = 0;
-        if (glob("/proc/self/task/*/children", 0, NULL, &threads) != 0)
-            return;
-        for (size_t i = 0; i < threads.gl_pathc; i++)
-            ended += end_children_of(threads.gl_pathv[i]);
-        globfree(&threads);
-    } while (ended > 0);
-}
-
 void endpoint_server_stop(struct endpoint_server *server)
 {
     struct process_exit end;
@@ -273,7 +236,7 @@ void endpoint_server_stop(struct endpoint_server *server)
     if (!server->url)
         return;
     process_stop(&server->process, GRACE_NS, &end);
-    end_adopted();
+    process_end_adopted();
     if (server->output_fd >= 0)
         close(server->output_fd);
     free(server->url);

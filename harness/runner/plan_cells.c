@@ -140,7 +140,7 @@ static enum status add_implementations(struct plan *plan, const struct plan_requ
                                        struct error *err)
 {
     const struct arm_spec *spec = request->spec;
-    const enum implementation own = workload->kind->is_endpoint ? IMPLEMENTATION_UNKNOWN
+    const enum implementation own = workload_is_its_own(workload->kind) ? IMPLEMENTATION_UNKNOWN
                                     : spec && spec->worker
                                         ? IMPLEMENTATION_VENDOR /* a framework's own kernels */
                                     : spec && spec->has_implementation ? spec->implementation
@@ -149,11 +149,11 @@ static enum status add_implementations(struct plan *plan, const struct plan_requ
         request->implementation_count > 0 ? request->implementations : &own;
     const size_t count = request->implementation_count > 0 ? request->implementation_count : 1;
 
-    if (workload->kind->is_endpoint &&
+    if (workload_is_its_own(workload->kind) &&
         (request->implementation_count > 0 || (spec && spec->has_implementation)))
-        return error_set(err, STATUS_INVALID,
-                         "%s is an endpoint: its server chooses the implementation; leave it out",
-                         workload->name);
+        return error_set(err, STATUS_INVALID, "%s is %s chooses the implementation; leave it out",
+                         workload->name,
+                         workload->kind->is_endpoint ? "an endpoint: its server" : "a program: it");
     for (size_t i = 0; i < count; i++) {
         TRY(plan_add_cell(plan, workload, precision, batch, device, plan->arms > 0 ? spec : NULL,
                           spec ? spec->worker : NULL, err));
@@ -209,10 +209,29 @@ json_t *plan_endpoint_device(const struct workload *workload)
                      "index", 0, "name", json_object_get(endpoint, "url"));
 }
 
+/* A program runs on the host, whatever it uses beside it; another device is named by --device, and
+ * then its readings are recorded. */
+static enum status device_of_host(const struct workload *workload, const json_t *devices,
+                                  json_t **ret, struct error *err)
+{
+    EACH(device, devices) {
+        if (strcmp(member_text(device, "backend"), "cpu") != 0)
+            continue;
+        *ret = json_pack("[O]", device);
+        return *ret ? STATUS_OK : error_no_memory(err);
+    }
+    return error_set(err, STATUS_UNAVAILABLE,
+                     "%s is a program, and the host's processor is no usable device here: name "
+                     "another with --device",
+                     workload->name);
+}
+
 /* It is where its URL says, on whatever device its server uses. */
 static enum status devices_of(const struct plan_request *request, const struct workload *workload,
                               const json_t *devices, json_t **ret, struct error *err)
 {
+    if (workload->kind->is_program && request->device_count == 0)
+        return device_of_host(workload, devices, ret, err);
     if (!workload->kind->is_endpoint) {
         *ret = json_incref((json_t *)devices);
         return STATUS_OK;

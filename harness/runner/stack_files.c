@@ -17,7 +17,8 @@
 #define MODULES_DEP_MAX ((size_t)64 << 20)
 #define NOTE_MAX 256
 
-static const char *const kinds[] = {"compiler", "icd", "driver", "firmware", "server", "model"};
+static const char *const kinds[] = {"compiler", "icd",   "driver", "firmware",
+                                    "server",   "model", "input"};
 
 static char *copy_of(const char *text)
 {

@@ -15,10 +15,11 @@
 #include "harness/runner/maps.h"
 
 struct stack_file {
-    const char *kind; /* "compiler", "icd", "driver", "firmware", "server" or "model", static */
-    char *path;       /* of the file, or of what represents it ("/sys/module/nvidia"); heap */
-    char *version;    /* heap; NULL: unknown */
-    char *build_id;   /* from another source than the file; heap; NULL: none */
+    const char
+        *kind;  /* "compiler", "icd", "driver", "firmware", "server", "model" or "input", static */
+    char *path; /* of the file, or of what represents it ("/sys/module/nvidia"); heap */
+    char *version;  /* heap; NULL: unknown */
+    char *build_id; /* from another source than the file; heap; NULL: none */
 };
 
 struct stack_files {

@@ -8,6 +8,7 @@
 
 #include "harness/core/cgroup.h"
 #include "harness/core/clock.h"
+#include "harness/core/member.h"
 #include "harness/core/process.h"
 #include "harness/core/text.h"
 #include "harness/core/waits.h"
@@ -545,7 +546,10 @@ enum status trial_run(const struct trial_request *request, struct trial_outcome 
     struct watch watch = {
         .request = request, .began = clock_point_read(), .oom_kills = cgroup_oom_kills()};
     const struct worker_start start = {
-        .device_spec = json_string_value(json_object_get(request->message, "device")),
+        /* What a device wants of its worker's threads is not passed on to a program. */
+        .device_spec = member_in(request->message, "workload", "program")
+                           ? NULL
+                           : member_string(request->message, "device"),
         .environment_changes = request->environment_changes,
         .root = request->root,
         .named = request->named};

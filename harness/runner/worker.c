@@ -255,12 +255,21 @@ static enum status verify_and_tell(struct worker *worker, struct error *err)
     return send_artifacts(worker, err);
 }
 
+static void say_alive(void *context)
+{
+    struct worker *worker = context;
+
+    worker_link_send(&worker->link, &(struct message){MESSAGE_ALIVE}, NULL);
+}
+
 static enum status run_trial(struct worker *worker, struct error *err)
 {
     int64_t begin_ns = clock_monotonic_ns();
 
     TRY(open_device(worker, err));
     TRY(workload_instance_create(&worker->work, worker->device, &worker->instance, err));
+    worker->instance->alive = say_alive;
+    worker->instance->alive_context = worker;
     TRY(worker_prepare_series(worker, err));
     TRY(worker_send_phase(worker, "setup", begin_ns, err));
     TRY(verify_and_tell(worker, err));
@@ -312,6 +321,7 @@ static void finish(struct worker *worker)
     free(worker->reference_ns);
     free(worker->read_backs);
     free(worker->device_ns);
+    free(worker->counted);
     for (size_t i = 0; i < WORKLOAD_STAGES_MAX; i++)
         free(worker->stage_ns[i]);
     free(worker->flush_bytes);

@@ -38,6 +38,7 @@ struct worker {
     struct event *start_event, *end_event;
     struct event *first_event, *last_event; /* at the window's ends */
     int64_t *device_ns;                     /* NULL: no device clock */
+    int64_t *counted;                       /* COUNTED_SERIES; NULL: the work counts nothing */
     int64_t *stage_ns[WORKLOAD_STAGES_MAX]; /* NULL: no such stage */
     char stage_series[WORKLOAD_STAGES_MAX][MESSAGE_NAME_MAX];
     size_t stage_count;

@@ -52,7 +52,7 @@ static enum status prepare_reference(struct worker *worker, struct error *err)
 {
     struct workload_cost cost;
 
-    if (worker->protocol.reference_ns == 0 || worker->server)
+    if (worker->protocol.reference_ns == 0 || worker->server || worker->workload.kind->is_program)
         return STATUS_OK;
     TRY(worker->workload.kind->cost(&worker->work, &cost, err));
     TRY(reference_loop_create(worker->device, &cost, &worker->reference, err));
@@ -179,9 +179,9 @@ enum status worker_calibrate(struct worker *worker, struct error *err)
     int64_t begin_ns = clock_monotonic_ns();
     int64_t block = 1;
 
-    if (worker->work.scenario == SCENARIO_SERVER)
-        worker->block = 1; /* a sample is a step */
-    if (worker->choices || worker->work.scenario == SCENARIO_SERVER)
+    if (worker->work.scenario == SCENARIO_SERVER || worker->workload.kind->count)
+        worker->block = 1; /* a sample is a step, or what counts itself */
+    if (worker->choices || worker->block == 1)
         return worker_send_phase(worker, "calibrate", begin_ns, err); /* the block is given */
     for (;;) {
         int64_t best;
@@ -288,6 +288,26 @@ static enum status read_back(struct worker *worker, struct error *err)
     return STATUS_OK;
 }
 
+/* What the latest sample counts itself, read beside it. */
+static enum status take_count(struct worker *worker, size_t index, struct error *err)
+{
+    const struct workload_kind *kind = worker->workload.kind;
+    const int64_t begin_ns = clock_monotonic_ns();
+    double value;
+
+    if (!kind->count)
+        return STATUS_OK;
+    TRY(kind->count(worker->instance, &value, err));
+    if (!isnan(value) && !worker->counted)
+        worker->counted = calloc((size_t)worker->protocol.max_samples, sizeof(int64_t));
+    if (!isnan(value) && !worker->counted)
+        return error_no_memory(err);
+    if (!isnan(value))
+        worker->counted[index] = counted_to_sample(value);
+    worker->read_back_spent_ns += clock_monotonic_ns() - begin_ns;
+    return STATUS_OK;
+}
+
 static enum status take_sample(struct worker *worker, struct error *err)
 {
     size_t index = worker->sampler.count;
@@ -314,6 +334,7 @@ static enum status take_sample(struct worker *worker, struct error *err)
                                     &elapsed_ns, err));
         worker->device_ns[index] = elapsed_ns;
     }
+    TRY(take_count(worker, index, err));
     return read_stages(worker, index, err);
 }
 
@@ -329,6 +350,8 @@ enum status worker_send_samples(struct worker *worker, struct error *err)
         TRY(worker_link_send_samples(link, "device_ns", worker->device_ns, sent, count, err));
     if (worker->reference_ns)
         TRY(worker_link_send_samples(link, "reference_ns", worker->reference_ns, sent, count, err));
+    if (worker->counted)
+        TRY(worker_link_send_samples(link, COUNTED_SERIES, worker->counted, sent, count, err));
     for (size_t i = 0; i < worker->step_count; i++)
         TRY(worker_link_send_samples(link, worker->steps[i].name, worker->steps[i].values, sent,
                                      count, err));

@@ -66,7 +66,8 @@ enum status worker_spot_check(struct worker *worker, const struct message *messa
      * One iteration before it or none: samples of an even number of iterations would else let a
      * spot check meet the same half of what leaves out every second one, each time.
      */
-    if (random_at(message->spot_check.secret, PARITY_STREAM, 0) & 1)
+    if (!worker->workload.kind->is_program &&
+        random_at(message->spot_check.secret, PARITY_STREAM, 0) & 1)
         status = worker->workload.kind->iterate(worker->instance, err);
     if (status == STATUS_OK)
         status =

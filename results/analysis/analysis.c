@@ -7,12 +7,14 @@
 #include <string.h>
 
 #include "harness/core/cleanup.h"
+#include "harness/core/member.h"
 #include "protocols/conduct.h"
 #include "protocols/protocol.h"
 #include "protocols/serving/declared.h"
 #include "results/store/foreign_worker.h"
 #include "results/store/store_internal.h"
 #include "results/analysis/ceiling.h"
+#include "results/analysis/counted.h"
 #include "results/analysis/reference_ratio.h"
 #include "results/analysis/seen.h"
 #include "results/analysis/serving.h"
@@ -49,6 +51,7 @@ struct work {
     const char *good;       /* of a server: what is good, "token" or "request"; NULL: none */
     struct digest workload; /* its declaration */
     enum metric_id headline;
+    bool is_counted; /* by what each sample counts itself */
 };
 
 static void finish_parts(struct parts *parts)
@@ -101,6 +104,7 @@ static enum status read_cell(struct store *store, int64_t cell, struct work *ret
     snprintf(ret_work->item, sizeof(ret_work->item), "%.39s",
              (const char *)sqlite3_column_text(row, 4));
     ret_work->headline = headline_of(ret_work, (const char *)sqlite3_column_text(row, 6));
+    ret_work->is_counted = !strcmp((const char *)sqlite3_column_text(row, 6), "counted");
     snprintf(ret_work->scenario, sizeof(ret_work->scenario), "%.39s",
              (const char *)sqlite3_column_text(row, 8));
     ret_work->is_server = serving_rate_of(ret_work->scenario, &rate);
@@ -246,6 +250,29 @@ static void note_missing(struct estimate *e, const struct parts *parts, const st
     if ((int64_t)parts->count < work->planned)
         finding_add(&e->findings, FINDING_INCOMPLETE, 0, NULL,
                     (double[]){(double)parts->count, (double)work->planned});
+}
+
+/* In place of the times, where samples count themselves. */
+static enum status count_parts(struct store *store, const struct parts *parts,
+                               const struct work *work, const struct estimate_options *options,
+                               struct estimate **estimate, struct error *err)
+{
+    AUTO_FREE struct counted_trial *trials = calloc(parts->count + 1, sizeof(*trials));
+    json_auto_t *workload = NULL;
+
+    if (!trials)
+        return error_no_memory(err);
+    TRY(store_get_json(store, &work->workload, &workload, err));
+    for (size_t i = 0; i < parts->count; i++) {
+        const struct part *part = &parts->items[i];
+
+        trials[i] = (struct counted_trial){part->trial, part->number, part->sequence,
+                                           (size_t)part->window_first, part->count};
+    }
+    TRY(counted_estimate(store, trials, parts->count, member_in(workload, "program", "metric"),
+                         options, estimate, err));
+    note_missing(*estimate, parts, work);
+    return STATUS_OK;
 }
 
 /* What follows from the work of an iteration, and what of the blocks must be known. */
@@ -460,6 +487,8 @@ enum status analysis_estimate(struct store *store, int64_t cell, int64_t last_tr
         note_missing(estimate, &parts, &work);
     else
         add_work(estimate, &parts, &work, iterations);
+    if (work.is_counted)
+        TRY(count_parts(store, &parts, &work, &rules.estimate, &estimate, err));
     TRY(add_foreign_worker(store, &parts, estimate, err));
     TRY(add_seen(store, &parts, iterations, &work, &rules, estimate, err));
     if (!work.is_server) {

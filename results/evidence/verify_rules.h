@@ -640,6 +640,13 @@
     "t.id AND x.status = 'ok' AND x.iterations_per_sample > 0 JOIN series s ON s.trial = t.id "    \
     "AND s.name = 'wall_ns' "
 
+/* What a sample of the series `counted` stands for (harness/core/workload_cost.h); NULL beyond 2^61.
+ */
+#define COUNTED_OF(s)                                                                              \
+    "(1 + (" s " & 4294967295) / 4294967296.0) * CASE WHEN abs((" s " >> 32) - 1023) > 61 THEN "   \
+    "NULL WHEN (" s " >> 32) >= 1023 THEN 1 << ((" s " >> 32) - 1023) ELSE 1.0 / (1 << (1023 - ("  \
+    s " >> 32))) END"
+
 /* What holds of an estimate whatever analysis made it (verify_estimates). */
 #define VERIFY_ESTIMATE_RULES(X)                                                                   \
     X(ESTIMATE_VERSIONS, "estimate_versions", ESTIMATE, WRONG, "estimate",                         \
@@ -657,7 +664,16 @@
       "SELECT e.id, m.value ->> '$.sequence', m.value ->> n.column1, lo, hi FROM estimate e, "     \
       "json_each(e.body, '$.trials') m, (VALUES ('$.mean_ns'), ('$.median_ns')) n JOIN ("          \
       ITERATION_SPANS "GROUP BY t.cell, t.sequence) p ON p.cell = e.cell AND p.sequence = "        \
-      "m.value ->> '$.sequence' WHERE NOT m.value ->> n.column1 BETWEEN lo AND hi")                \
+      "m.value ->> '$.sequence' WHERE NOT m.value ->> n.column1 BETWEEN lo AND hi AND (SELECT "     \
+      "coalesce(headline, '') <> 'counted' FROM cell WHERE id = e.cell)")                          \
+    X(ESTIMATE_COUNTED, "estimate_counted", ESTIMATE, WRONG, "estimate",                           \
+      "its %s is %s, and its samples counted from %s to %s",                                       \
+      "SELECT id, key, value, lo, hi FROM (SELECT e.id, m.key, m.value ->> '$.value' AS value, "   \
+      "min(" COUNTED_OF("s.minimum") ") AS lo, max(" COUNTED_OF("s.maximum") ") AS hi FROM "       \
+      "estimate e, json_each(e.body, '$.metrics') m JOIN trial t ON t.cell = e.cell JOIN "         \
+      "trial_end x ON x.trial = t.id AND x.status = 'ok' JOIN series s ON s.trial = t.id AND "     \
+      "s.name = 'counted' WHERE m.key GLOB 'counted_*' GROUP BY e.id, m.key) WHERE value NOT "     \
+      "BETWEEN lo * (1 - 1e-6) AND hi * (1 + 1e-6)")                                               \
     X(ESTIMATE_RATE, "estimate_rate", ESTIMATE, WRONG, "estimate",                                 \
       "its %s is %s a second, and %s in %s ns are another rate",                                   \
       "SELECT id, name, rate, work, time FROM (SELECT e.id, m.key AS name, m.value ->> b.column1 " \

@@ -53,6 +53,7 @@ FOLDERS = {
         "batched_inference": ["data", "check", "models"],
         "generation": ["data", "check", "models", "batched_inference"],
         "pass": ["check", "graph", "models", "session"],
+        "program": ["check"],
         "declared": [], "kernels": [],
     },
     "backends": {

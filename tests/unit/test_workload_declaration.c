@@ -99,11 +99,11 @@ static const struct golden golden[] = {
     {"workload: mine\nversion: 1\n",
      "mine.yaml:1: `kind` is missing; write `kind: ` and "
      "batched_inference, convolution, endpoint, gemm, generation, memory_bound, onnx, pass, "
-     "synthetic or training_step"},
+     "program, synthetic or training_step"},
     {"workload: mine\nkind: memory-bound\n",
      "mine.yaml:2: there is no kind \"memory-bound\"; "
      "write batched_inference, convolution, endpoint, gemm, generation, "
-     "memory_bound, onnx, pass, synthetic or training_step"},
+     "memory_bound, onnx, pass, program, synthetic or training_step"},
     {"suite: mine\nversion: 1\n",
      "mine.yaml:1: this declares a suite; a workload starts with `workload: NAME`"},
     {"workload: Mine\nversion: 1\nkind: memory_bound\ndescription: A test\n"

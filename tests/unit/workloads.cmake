@@ -11,6 +11,8 @@ assay_add_test(NAME test_workload_memory_device SOURCES unit/test_workload_memor
     LIBS assay_workload_fixture LABELS unit COST 31 LONG)
 assay_add_test(NAME test_workload_synthetic SOURCES unit/test_workload_synthetic.c
     LIBS assay_workloads LABELS unit)
+assay_add_test(NAME test_workload_program SOURCES unit/test_workload_program.c
+    LIBS assay_workloads LABELS unit)
 assay_add_test(NAME test_workload_element SOURCES unit/test_workload_element.c
     LIBS assay_workloads LABELS unit)
 assay_add_test(NAME test_workload_gemm SOURCES unit/test_workload_gemm.c

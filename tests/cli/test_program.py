@@ -1,0 +1,158 @@
+"""Programs as workloads: what is measured, what they count themselves, and how each fault of theirs is named."""
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from assay_cli import ANYWHERE, CliTest, run_tests  # noqa: E402
+
+VERIFIER = os.path.join(os.path.dirname(__file__), "..", "support", "verify.py")
+
+BENCH = """import os, sys
+runs = os.environ["RUNS_FILE"]
+with open(runs, "a") as file:
+    file.write("x")
+count = os.path.getsize(runs)
+print("loaded")
+print("rate: %.3f tokens/s" % (float(os.environ.get("SPEED", "100")) + 0.01 * (count * 7 % 11)))
+"""
+DECLARED = """workload: mine
+version: 1
+kind: program
+description: "a program of a test"
+program:
+  command: [%s, bench.py]
+  inputs: [{path: bench.py}]
+%s"""
+METRIC = '  metric: {pattern: "rate: {value} tokens/s", unit: tokens/s, better: higher}\n'
+
+
+class Program(CliTest):
+    def setUp(self):
+        super().setUp()
+        self.write("bench.py", BENCH)
+
+    def environment(self, **changes):
+        changes.setdefault("RUNS_FILE", os.path.join(self.folder, "runs"))
+        return super().environment(**changes)
+
+    def declare(self, more=METRIC, name="mine.yaml"):
+        return self.write(name, DECLARED % (sys.executable, more))
+
+    def measure(self, more=METRIC, status=0, **changes):
+        """The result of a run, and its call."""
+        self.new_db()
+        call = self.assay("run", self.declare(more), "--protocol", self.fast(), "--db", self.db, **changes)
+        self.assertEqual(call.status, status, call.err)
+        (row,) = self.assay("results", "--json", "--db", self.db).json()
+        return row, call
+
+    def assert_verified(self):
+        call = self.assay("verify", self.db)
+        self.assertEqual(call.status, 0, call.out)
+        done = subprocess.run([sys.executable, VERIFIER, self.db], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_counted(self):
+        row, call = self.measure()
+        self.assertEqual(row["metric"], "counted_rate")
+        self.assertEqual(row["unit"], "tokens/s")
+        self.assertTrue(100 < row["value"] < 100.2, row)
+        self.assertIn("counted_by_program", json.dumps(self.assay("show", row["id"], "--json", "--db", self.db).json()))
+        self.assertIn("counted by the program itself, in tokens/s", re.sub(r"\s+", " ", call.out))
+        self.assertIn(row["grade"], ("C", "D"))  # whatever its interval: nobody else has measured it
+        time = row["metrics"]["iteration_time"]["value"]
+        self.assertTrue(1e6 < time < 60e9, row)
+        self.assert_verified()
+        # Each run but the first of a trial is a sample with its number; nothing else ran.
+        (samples,), = self.query("SELECT sum(count) FROM series WHERE name = 'counted'")
+        self.assertEqual(samples, self.query("SELECT sum(count) FROM series WHERE name = 'wall_ns'")[0][0])
+        self.assertEqual(os.path.getsize(os.path.join(self.folder, "runs")), samples + 2)
+        paths = [path for path, in self.query("SELECT DISTINCT path FROM component")]
+        self.assertIn(os.path.join(self.folder, "bench.py"), paths)
+        if self.query("SELECT facts FROM trial_end WHERE trial = 1")[0][0].find('"followed":true') >= 0:
+            self.assertIn(os.path.realpath(sys.executable), paths)
+
+    def test_time(self):
+        row, call = self.measure("")
+        self.assertEqual(row["metric"], "iteration_time")
+        self.assertNotIn("counted", call.out)
+        self.assertNotIn("counted_rate", row["metrics"])
+        self.assert_verified()
+
+    def test_of_a_file(self):
+        self.write("bench.py", BENCH + 'open("out.json", "w").write(\'{"ms": [2.5, 3.5]}\')\n')
+        row, _ = self.measure("  warmup: 1\n  metric: {file: out.json, json: \"ms[]\", take: mean, unit: ms, better: lower}\n")
+        self.assertEqual((row["metric"], row["unit"]), ("counted_cost", "ms"))
+        self.assertAlmostEqual(row["value"], 3, places=9)
+        self.assert_verified()
+
+    def test_pairs_and_gate(self):
+        declared = self.declare()
+        protocol = self.write("evidence.yaml", self.EVIDENCE.replace("min_samples: 20", "min_samples: 3"))
+        call = self.assay("ab", declared, "--a", "env:SPEED=100", "--b", "env:SPEED=200", "--protocol", protocol, "--db",
+                          self.db)
+        self.assertEqual(call.status, 0, call.err)
+        self.assertIn("2.0", call.out)
+        self.assertIn("SPEED", call.out)
+        (campaign,), = self.query("SELECT substr(uid, 1, 8) FROM campaign")
+        gate = self.assay("gate", campaign, *ANYWHERE, "--db", self.db)
+        self.assertEqual(gate.status, 0, gate.out + gate.err)
+        self.assertEqual(self.assay("history", "--db", self.db).status, 0)
+        self.assert_verified()
+
+    def test_outputs(self):
+        self.write("bench.py", BENCH + 'open("out", "w").write("done")\n')
+        digest = hashlib.sha256(b"done").hexdigest()
+        self.measure(f"  outputs: [{{path: out, sha256: {digest}}}]\n  check: [grep, -q, loaded]\n")
+        self.assertEqual(self.query("SELECT DISTINCT output, passed FROM verification ORDER BY output"),
+                         [("check", 1), ("outputs", 1), ("runs", 1)])
+        wrong = digest.replace(digest[0], "0" if digest[0] != "0" else "1")
+        _, call = self.measure(f"  outputs: [{{path: out, sha256: {wrong}}}]\n", status=1)
+        self.assertIn(f"has the SHA-256 {digest[:12]}", call.err)
+        _, call = self.measure("  check: [sh, -c, \"echo not so; exit 1\"]\n", status=1)
+        self.assertIn("the checking command sh does not pass; its last output: not so", call.err)
+
+    def test_faults(self):
+        faults = (("sys.exit(3)", "", "ended with exit status 3, and 0 is declared"),
+                  ("", '  metric: {pattern: "speed {value}", unit: x, better: lower}\n', "gives no number in its standard output"),
+                  ('print("speed nan")', '  metric: {pattern: "speed ([^ ]+)", unit: x, better: lower}\n',
+                   "no finite number"),
+                  ("print('last words', flush=True)\nimport time\ntime.sleep(1000)", "  timeout: 1s\n",
+                   "did not end within 1.00 s, its declared timeout; its last output: loaded rate"))
+        for fault, more, message in faults:
+            self.write("bench.py", BENCH + fault + "\n")
+            _, call = self.measure(more, status=1)
+            self.assertIn(message, re.sub(r"\s+", " ", call.err))
+
+    def test_ten_megabytes(self):
+        self.write("bench.py", 'print("x\\n" * 5000000)\n' + BENCH)
+        row, _ = self.measure()
+        self.assertEqual(row["unit"], "tokens/s")
+
+    def test_changed_input(self):
+        self.write("bench.py", BENCH + 'if count == 6:\n    open("bench.py", "a").write("#\\n")\n')
+        _, call = self.measure(status=1)
+        self.assertRegex(call.err, "the input .*bench.py is another file than the plan's")
+
+    def test_cannot_start(self):
+        for command, message in (("/no/such/program", "cannot start /no/such/program"), ("/", "cannot start /")):
+            path = self.write("no.yaml", "workload: no\nversion: 1\nkind: program\ndescription: x\nprogram:\n"
+                              f"  command: [{command}]\n")
+            call = self.assay("run", path, "--protocol", self.fast(), "--db", self.db)
+            self.assertEqual(call.status, 1, call.err)
+            self.assertIn(message, call.err)
+
+    def test_all_processors(self):
+        """A run is not bound to a processor, whatever threads its worker has."""
+        self.write("bench.py", BENCH + 'print("processors", len(os.sched_getaffinity(0)))\n')
+        row, _ = self.measure('  metric: {pattern: "processors {value}", unit: processors, better: higher}\n')
+        self.assertAlmostEqual(row["value"], len(os.sched_getaffinity(0)), places=9)
+
+
+if __name__ == "__main__":
+    run_tests()
