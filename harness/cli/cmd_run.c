@@ -11,6 +11,7 @@
 #include "harness/cli/output.h"
 #include "harness/cli/results_view.h"
 #include "harness/cli/run_plan.h"
+#include "harness/cli/run_start.h"
 #include "harness/cli/signing.h"
 #include "harness/cli/with_store.h"
 #include "harness/core/cleanup.h"
@@ -215,7 +216,7 @@ static enum status read_witnesses(const struct command_line *line, struct run_wi
 }
 
 static int run_campaign(const struct command_line *line, struct store *store,
-                        struct campaign *campaign)
+                        struct campaign *campaign, run_show_fn *show)
 {
     struct campaign_options options = {.wake_fd = -1,
                                        .quiet = command_has(line, KEY_QUIET),
@@ -255,7 +256,7 @@ static int run_campaign(const struct command_line *line, struct store *store,
             return command_fail(&err);
         result = output_json(summary_json(campaign, &summary, results));
     } else {
-        result = results_view_table(store, campaign->row, &err);
+        result = show(store, campaign->row, &err);
     }
     if (summary.interrupted)
         return command_interrupted("interrupted; go on with: assay run --resume %.8s --db %s",
@@ -286,7 +287,7 @@ static int resume(const struct command_line *line, struct store *store, void *co
              ? campaign_open_planned(store, command_value(line, KEY_PLAN), &campaign, &err)
              : campaign_open(store, command_value(line, KEY_RESUME), &campaign, &err)) != STATUS_OK)
         return command_fail_store(&err);
-    return run_campaign(line, store, &campaign);
+    return run_campaign(line, store, &campaign, results_view_table);
 }
 
 /* Records the plan and its head; nothing runs. */
@@ -300,20 +301,34 @@ static int plan_only(const struct command_line *line, struct campaign *campaign)
     return run_plan_show(line, campaign, signing_key(&signing));
 }
 
-static int create(const struct command_line *line, struct store *store, void *plan)
+/* A plan that is new, and how its results are shown. */
+struct start {
+    struct plan *plan;
+    run_show_fn *show;
+};
+
+static int create(const struct command_line *line, struct store *store, void *context)
 {
+    const struct start *start = context;
     struct error err = ERROR_INIT;
     CLEANUP(campaign_finish) struct campaign campaign = {0};
     int result;
 
-    if (campaign_create(store, plan, line->text, &campaign, &err) != STATUS_OK) {
+    if (campaign_create(store, start->plan, line->text, &campaign, &err) != STATUS_OK) {
         result = command_fail_store(&err);
         log_info("no trial was run: give the same command again");
         return result;
     }
     result = command_has(line, KEY_PLAN_ONLY) ? plan_only(line, &campaign)
-                                              : run_campaign(line, store, &campaign);
+                                              : run_campaign(line, store, &campaign, start->show);
     return result;
+}
+
+int run_start(const struct command_line *line, struct plan *plan, run_show_fn *show)
+{
+    struct start start = {plan, show};
+
+    return with_store(line, STORE_CREATE, create, &start);
 }
 
 /* Options that belong to a new plan, beside --plan or --resume; NULL: there are none. */
@@ -432,7 +447,7 @@ static int plan_and_run(const struct command_line *line, const struct contract *
     }
     arm_spec_finish(&request.spec);
     return command_has(line, KEY_DRY_RUN) ? show_plan(line, &plan)
-                                          : with_store(line, STORE_CREATE, create, &plan);
+                                          : run_start(line, &plan, results_view_table);
 }
 
 static int run(const struct command_line *line)

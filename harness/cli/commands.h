@@ -12,6 +12,7 @@
     X(describe)                                                                                    \
     X(init)                                                                                        \
     X(run)                                                                                         \
+    X(time)                                                                                        \
     X(results)                                                                                     \
     X(show)                                                                                        \
     X(report)                                                                                      \

@@ -212,6 +212,7 @@ static const struct type recorded = TYPE_OF({
 });
 static const struct type *const run_choices[] = {&ran, &plan, &recorded, NULL};
 const struct type schema_run = {ONE_OF(run_choices)};
+const struct type schema_time = {ONE_OF(run_choices)};
 
 /* ---- power, calibrate ---- */
 

@@ -10,6 +10,7 @@
     X(describe, 1)                                                                                 \
     X(init, 1)                                                                                     \
     X(run, 1)                                                                                      \
+    X(time, 1)                                                                                     \
     X(results, 1)                                                                                  \
     X(show, 1)                                                                                     \
     X(compare, 1)                                                                                  \

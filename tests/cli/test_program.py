@@ -103,6 +103,8 @@ class Program(CliTest):
         gate = self.assay("gate", campaign, *ANYWHERE, "--db", self.db)
         self.assertEqual(gate.status, 0, gate.out + gate.err)
         self.assertEqual(self.assay("history", "--db", self.db).status, 0)
+        again = self.assay("reproduce", campaign + "/1", "--db", self.db)
+        self.assertIn(again.status, (0, 1, 3), again.out + again.err)
         self.assert_verified()
 
     def test_outputs(self):
@@ -146,6 +148,26 @@ class Program(CliTest):
             call = self.assay("run", path, "--protocol", self.fast(), "--db", self.db)
             self.assertEqual(call.status, 1, call.err)
             self.assertIn(message, call.err)
+
+    def test_command(self):
+        """`assay time`: the same without a file, answered first and repeated from its record."""
+        words = ("time", "--protocol", self.fast(), "--db", self.db, "--warmup", "1")
+        call = self.assay(*words, "--", sys.executable, "bench.py")
+        self.assertEqual(call.status, 0, call.err)
+        self.assertRegex(call.out.splitlines()[0], r"^A run takes [0-9.]+ m?s")
+        self.assertIn("the same with --protocol paired", call.err)
+        call = self.assay(*words, "--pattern", "rate: {value} tokens/s", "--unit", "tokens/s", "--better", "higher", "--",
+                          sys.executable, "bench.py")
+        self.assertRegex(call.out.splitlines()[0], r"^It counts 100\.[0-9]+ tokens/s")
+        declaration = self.assay("time", "--declaration", "--", sys.executable, "bench.py", "--steps", "3")
+        path = self.write("own.yaml", declaration.out)
+        self.assertEqual(json.loads(declaration.out)["program"]["command"][1:], ["bench.py", "--steps", "3"])
+        self.assertEqual(self.assay("describe", path).status, 0)
+        self.assert_verified()
+        for wrong in (("--unit", "x"), ("--pattern", "{value}"), ("--warmup", "-1"), ("--name", "No Name"),
+                      ("--declaration", "--json")):
+            self.assertEqual(self.assay("time", *wrong, "--", "true").status, 2)
+        self.assertEqual(self.assay("time").status, 2)
 
     def test_all_processors(self):
         """A run is not bound to a processor, whatever threads its worker has."""
