@@ -1,3 +1,4 @@
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "protocols/compare.h"
 #include "protocols/compare_unpaired.h"
 #include "protocols/estimate.h"
+#include "protocols/spread.h"
 #include "reports/comparison_document.h"
 #include "reports/view.h"
 #include "results/formats/csv_import.h"
@@ -63,10 +65,56 @@ static void append_finding(void *context, const struct finding *const *items, si
     text_append_char(out, '\n');
 }
 
+/* Its samples after the first of each trial that are not counted, in any order; false: none. */
+static bool find_spread(const struct csv_series *series, size_t first, struct spread *ret)
+{
+    AUTO_FREE double *values = NULL;
+    size_t count = 0;
+
+    for (size_t i = 0; i < series->trial_count; i++)
+        count += series->trials[i].count > first ? series->trials[i].count - first : 0;
+    values = count > 0 ? malloc(count * sizeof(*values)) : NULL;
+    if (!values)
+        return false;
+    count = 0;
+    for (size_t i = 0; i < series->trial_count; i++)
+        for (size_t k = first; k < series->trials[i].count; k++)
+            values[count++] = (double)series->trials[i].sample_ns[k];
+    spread_of(values, count, ret);
+    return true;
+}
+
+/* In the numbers of a file that declares no unit. */
+static void bare(struct estimate *estimate)
+{
+    const double by = 1 / CSV_BARE_NS;
+
+    for (int i = 0; i < METRIC_COUNT; i++) {
+        struct metric_value *value = &estimate->metrics[i];
+
+        value->value *= by;
+        value->lo *= by;
+        value->hi *= by;
+        value->unit[0] = '\0';
+    }
+    for (size_t i = 0; i < estimate->trial_count; i++) {
+        struct estimate_trial *trial = &estimate->trials[i];
+
+        trial->mean_ns.value *= by;
+        trial->mean_ns.lo *= by;
+        trial->mean_ns.hi *= by;
+        trial->median_ns *= by;
+    }
+}
+
 /* The trial_number of a finding is a place in trial_names, from 1. */
-static json_t *series_json(const struct csv_series *series, const struct estimate *estimate)
+static json_t *series_json(const struct csv_series *series, const struct estimate *estimate,
+                           const struct spread *spread)
 {
     json_t *object = estimate_to_json(estimate), *names = json_array();
+
+    if (spread)
+        json_object_set_new(object, "samples_spread", spread_to_json(spread));
 
     for (size_t i = 0; i < series->trial_count; i++)
         json_array_append_new(names, printable_or_null(series->trials[i].name));
@@ -75,8 +123,69 @@ static json_t *series_json(const struct csv_series *series, const struct estimat
     return object;
 }
 
+/* "1.40 ms", or of a file without a unit "1.40". */
+static void append_number(struct text *out, double value, bool is_bare)
+{
+    const struct metric_value shown = {.value = value};
+    const struct number_unit unit =
+        view_metric_unit(is_bare ? METRIC_COUNTED_COST : METRIC_ITERATION_TIME, &shown);
+    char number[NUMBER_SIZE];
+
+    text_append_format(out, "%s%s%s", number_format_rounded(value / unit.factor, 4, number),
+                       unit.name[0] ? " " : "", unit.name);
+}
+
+/* Bars as high as the counts, none for none. */
+static void append_histogram(struct text *out, const struct spread *spread)
+{
+    static const char *const bars[] = {" ",      "\u2581", "\u2582", "\u2583", "\u2584",
+                                       "\u2585", "\u2586", "\u2587", "\u2588"};
+    int64_t most = 1;
+
+    for (size_t i = 0; i < SPREAD_BINS; i++)
+        most = spread->bins[i] > most ? spread->bins[i] : most;
+    for (size_t i = 0; i < SPREAD_BINS; i++)
+        text_append(out, bars[(spread->bins[i] * 8 + most - 1) / most]);
+}
+
+static void append_spread(struct text *out, const struct spread *spread, bool is_bare)
+{
+    const struct {
+        const char *name;
+        double value;
+    } rows[] = {{"min", spread->least},
+                {"median", spread->median},
+                {"max", spread->most},
+                {"sd", spread->sd}};
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        text_append_format(out, i ? ", %s " : "  %s ", rows[i].name);
+        if (isnan(rows[i].value))
+            text_append(out, "unknown");
+        else
+            append_number(out, rows[i].value, is_bare);
+    }
+    text_append(out, "\n  ");
+    append_number(out, spread->least, is_bare);
+    text_append(out, " |");
+    append_histogram(out, spread);
+    text_append(out, "| ");
+    append_number(out, spread->most, is_bare);
+    text_append_char(out, '\n');
+}
+
+static void append_metric(struct text *out, enum metric_id id, const struct metric_value *value,
+                          bool is_bare)
+{
+    text_append_format(out, "  %-6s ", id == METRIC_ITERATION_TIME ? "mean" : metrics[id].label);
+    view_metric_words(is_bare && value->has_value ? METRIC_COUNTED_COST : id, value, out);
+    text_append_char(out, '\n');
+}
+
+/* `spread` NULL: there are no samples. */
 static void append_estimate(struct text *out, const struct csv_series *series,
-                            const struct estimate *estimate)
+                            const struct estimate *estimate, const struct spread *spread,
+                            bool is_bare)
 {
     const struct metric_value *mean = &estimate->metrics[METRIC_ITERATION_TIME];
     struct series_text series_text = {out, series};
@@ -87,15 +196,11 @@ static void append_estimate(struct text *out, const struct csv_series *series,
                        mean->has_value ? metric_grade_name(mean->grade) : "none",
                        estimate->sample_count, estimate->trial_count,
                        estimate->trial_count == 1 ? "" : "s", estimate->ess);
-    for (int i = 0; i < METRIC_COUNT; i++) {
-        const enum metric_id id = (enum metric_id)i;
-
-        if (!estimate->metrics[i].present)
-            continue;
-        text_append_format(out, "  %-6s ", id == METRIC_ITERATION_TIME ? "mean" : metrics[i].label);
-        view_metric_words(id, &estimate->metrics[i], out);
-        text_append_char(out, '\n');
-    }
+    for (int i = 0; i < METRIC_COUNT; i++)
+        if (estimate->metrics[i].present)
+            append_metric(out, (enum metric_id)i, &estimate->metrics[i], is_bare);
+    if (spread)
+        append_spread(out, spread, is_bare);
     finding_each_group(&estimate->findings, append_finding, &series_text);
 }
 
@@ -231,6 +336,10 @@ static enum status read_both(const struct command_line *line, struct both *ret, 
     if (line->argument_count < 2)
         return STATUS_OK;
     TRY(read_samples(line, paths[1], &second, err));
+    if (second.is_bare != ret->samples.is_bare)
+        return error_set(err, STATUS_INVALID,
+                         "%s declares no unit, and the other file does: name it with --unit",
+                         origin_of(paths[second.is_bare]));
     TRY(match_series(&ret->samples, &second, &ret->match, err));
     TRY(name_by_file(&ret->samples, origin_of(paths[0]), err));
     TRY(name_by_file(&second, origin_of(paths[1]), err));
@@ -239,6 +348,10 @@ static enum status read_both(const struct command_line *line, struct both *ret, 
 
 static void tell_left_out(const struct csv_samples *samples)
 {
+    if (samples->is_bare)
+        log_warning(
+            "the unit of the numbers is not declared: they are shown as they are, and where "
+            "words beside them name a time, 1 is taken for a second (--unit ns, us, ms or s)");
     EACH(message, samples->left_out)
         log_warning("left out: %s", json_string_value(message));
 }
@@ -423,16 +536,35 @@ static enum status compare_unpaired(const struct command_line *line,
     return STATUS_OK;
 }
 
+/* Compared are estimates in nanoseconds, and shown are those of the file's numbers. */
+static enum status say_estimate(const struct command_line *line, const struct csv_samples *samples,
+                                size_t i, size_t first, const struct estimate *estimate,
+                                struct text *out, struct error *err)
+{
+    CLEANUP(estimate_cleanup) struct estimate *shown = NULL;
+    json_auto_t *copy = estimate_to_json(estimate);
+    struct spread spread;
+    const bool has_spread = find_spread(&samples->series[i], first, &spread);
+
+    TRY(copy ? estimate_from_json(copy, &shown, err) : error_no_memory(err));
+    if (samples->is_bare)
+        bare(shown);
+    if (samples->is_bare && has_spread)
+        spread_scale(&spread, 1 / CSV_BARE_NS);
+    if (command_has(line, KEY_JSON))
+        return output_row(series_json(&samples->series[i], shown, has_spread ? &spread : NULL),
+                          err);
+    append_estimate(out, &samples->series[i], shown, has_spread ? &spread : NULL, samples->is_bare);
+    return STATUS_OK;
+}
+
 static enum status add_estimates(const struct command_line *line, const struct csv_samples *samples,
                                  const struct estimate_options *options, size_t first,
                                  struct estimate **estimates, struct text *out, struct error *err)
 {
     for (size_t i = 0; i < samples->series_count; i++) {
         TRY(analyze_series(&samples->series[i], first, options, &estimates[i], err));
-        if (command_has(line, KEY_JSON))
-            TRY(output_row(series_json(&samples->series[i], estimates[i]), err));
-        else
-            append_estimate(out, &samples->series[i], estimates[i]);
+        TRY(say_estimate(line, samples, i, first, estimates[i], out, err));
     }
     return STATUS_OK;
 }
@@ -632,25 +764,31 @@ const struct command command_analyze = {
     .summary =
         "Analyse samples or pairs of any program: CSV, a list of numbers, or the JSON of some "
         "benchmarks (`-`: standard input)",
-    .text = "Samples have the header series,trial,sample_ns, rows in time order. Each series gets "
-            "a verdict (steady, after_warmup, after_slowdown, insufficient, undetermined, bimodal, "
-            "drift, non_stationary), an interval of the mean that allows for autocorrelation, and "
-            "percentiles, or the number of samples that they need.\n"
-            "\n"
-            "Another header is read with --column and --unit; a file of one number a line, or a "
-            "JSON list of numbers, is one series, with --unit. Of these programs' JSON each entry "
-            "is a series: `hyperfine --export-json` (the runs of each command), pytest-benchmark "
-            "(`--benchmark-json` with `--benchmark-save-data`: the rounds of each test), Google "
-            "Benchmark (`--benchmark_format=json`: the repetitions of each benchmark) and "
-            "`llama-bench -o json` (those of each test); entries that failed are left out. "
-            "Of two files each series of the second is compared with that of its name in the "
-            "first, and a single one with a single one; --baseline compares the series of one "
-            "file. Both go by Welch's t on the "
-            "means of their trials, or, where each has a single trial, by the intervals within "
-            "them, which leave out what differs between processes; the output says which.\n"
-            "\n"
-            "Pairs have the header series,pair,arm,value_ns with arms a and b; the ratio is b/a in "
-            "time.",
+    .text =
+        "Samples have the header series,trial,sample_ns, rows in time order. Each series gets "
+        "a verdict (steady, after_warmup, after_slowdown, insufficient, undetermined, bimodal, "
+        "drift, non_stationary), an interval of the mean that allows for autocorrelation, and "
+        "percentiles, or the number of samples that they need.\n"
+        "\n"
+        "Another header is read with --column and --unit; a file of one number a line, or a "
+        "JSON list of numbers, is one series. Without a unit, by --unit or by the ending of the "
+        "header (time_ms), the numbers are shown as they are. Of these programs' JSON each entry "
+        "is a series: `hyperfine --export-json` (the runs of each command), pytest-benchmark "
+        "(`--benchmark-json` with `--benchmark-save-data`: the rounds of each test), Google "
+        "Benchmark (`--benchmark_format=json`: the repetitions of each benchmark) and "
+        "`llama-bench -o json` (those of each test); of a load on a server, latencies and times "
+        "to the first output of the requests that were answered: vLLM (`vllm bench latency "
+        "--output-json`, `vllm bench serve --save-result --save-detailed`), GuideLLM, genai-perf "
+        "(profile_export.json) and aiperf (profile_export.jsonl). Entries that failed are left "
+        "out. "
+        "Of two files each series of the second is compared with that of its name in the "
+        "first, and a single one with a single one; --baseline compares the series of one "
+        "file. Both go by Welch's t on the "
+        "means of their trials, or, where each has a single trial, by the intervals within "
+        "them, which leave out what differs between processes; the output says which.\n"
+        "\n"
+        "Pairs have the header series,pair,arm,value_ns with arms a and b; the ratio is b/a in "
+        "time.",
     .options = options,
     .groups = GROUP_JSON,
     .arguments_min = 1,

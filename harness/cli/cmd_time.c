@@ -252,8 +252,7 @@ const struct command command_time = {
         "\n"
         "  assay time -- sleep 0.1\n"
         "  assay time -- python3 train.py --steps 20\n"
-        "  assay time --pattern \"throughput: {value} tokens/s\" --unit tokens/s --better higher "
-        "-- ./bench.sh",
+        "  assay time --pattern \"t/s: {value}\" --unit t/s --better higher -- ./bench",
     .options = options,
     .groups = GROUP_STORE | GROUP_JSON | GROUP_STACK | GROUP_QUIET,
     .arguments_min = 1,

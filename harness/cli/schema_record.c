@@ -5,6 +5,7 @@
 #include "protocols/comparability.h"
 #include "protocols/compare.h"
 #include "protocols/estimate.h"
+#include "protocols/spread.h"
 #include "protocols/serving/change.h"
 #include "results/analysis/gate.h"
 #include "results/analysis/peak_share.h"
@@ -17,6 +18,10 @@ static const struct member estimate_series_members[] = {
     SHOWN("series", TEXT),
     OPTIONAL("trial_names", LIST, .of = &type_of_text,
              .help = "as the file has them, in the order of trials"),
+    OPTIONAL("samples_spread", RECORD, .of = &spread_shape,
+             .help =
+                 "all samples after the warmup, in nanoseconds, or as the file has them where it "
+                 "declares no unit"),
 };
 static const struct type estimate_series =
     TYPE_OF_MEMBERS(estimate_series_members, .def = "series");

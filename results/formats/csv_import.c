@@ -117,7 +117,12 @@ static enum status read_value(const struct import *import, const char *field, ui
         return STATUS_OK;
     if (!text_parse_double(field, &number) || !(number * import->unit_ns >= 0.5) ||
         number * import->unit_ns >= (double)SAMPLE_NS_MAX)
-        return refuse(import, line, err, "write a sample as a time from 1 ns to 2^62 ns", field);
+        return refuse(
+            import, line, err,
+            import->samples && import->samples->is_bare
+                ? "write a number from 1e-9 to 4e9, or larger and smaller ones with --unit"
+                : "write a sample as a time from 1 ns to 2^62 ns",
+            field);
     *ret = llround(number * import->unit_ns);
     return STATUS_OK;
 }
@@ -178,8 +183,7 @@ static enum status find_column(const struct import *import, const char *const *c
     return STATUS_INVALID;
 }
 
-enum status csv_unit_find(const char *unit, const char *no_unit, const char *origin, double *ret_ns,
-                          struct error *err)
+enum status csv_unit_find(const char *unit, const char *origin, double *ret_ns, struct error *err)
 {
     static const struct {
         const char *name;
@@ -191,21 +195,22 @@ enum status csv_unit_find(const char *unit, const char *no_unit, const char *ori
             *ret_ns = units[i].ns;
             return STATUS_OK;
         }
+    *ret_ns = CSV_BARE_NS;
     return unit ? error_set(err, STATUS_INVALID, "%s: --unit is one of ns, us, ms and s", origin)
-                : error_set(err, STATUS_INVALID, "%s: %s: --unit ns, us, ms or s", origin, no_unit);
+                : STATUS_OK;
 }
 
-/* That of --unit, else the ending of the column's name. */
+/* That of --unit, else the ending of the column's name (NULL: it has none), else none. */
 static enum status read_unit(struct import *import, const char *column, struct error *err)
 {
-    const char *underscore = strrchr(column, '_');
+    const char *underscore = column ? strrchr(column, '_') : NULL;
     struct error why = ERROR_INIT;
 
     if (!import->columns->unit && underscore &&
-        csv_unit_find(underscore + 1, "", import->origin, &import->unit_ns, &why) == STATUS_OK)
+        csv_unit_find(underscore + 1, import->origin, &import->unit_ns, &why) == STATUS_OK)
         return STATUS_OK;
-    return csv_unit_find(import->columns->unit, "the unit is not told by the column's name",
-                         import->origin, &import->unit_ns, err);
+    import->samples->is_bare = !import->columns->unit;
+    return csv_unit_find(import->columns->unit, import->origin, &import->unit_ns, err);
 }
 
 static bool is_summary_of_hyperfine(const char *const *columns, size_t count)
@@ -227,8 +232,7 @@ static enum status take_only_column(struct import *import, const char *first, st
                       first);
     if (!text_parse_double(first, &number))
         return read_unit(import, first, err);
-    TRY(csv_unit_find(import->columns->unit, "numbers without a header have no unit",
-                      import->origin, &import->unit_ns, err));
+    TRY(read_unit(import, NULL, err));
     return take_sample(import, &first, 1, err);
 }
 

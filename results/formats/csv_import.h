@@ -8,6 +8,7 @@
 #ifndef ASSAY_RESULTS_FORMATS_CSV_IMPORT_H
 #define ASSAY_RESULTS_FORMATS_CSV_IMPORT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@
 #ifndef CSV_IMPORT_ROWS_MAX /* a test may lower the bound */
 #define CSV_IMPORT_ROWS_MAX 50000000u
 #endif
+#define CSV_BARE_NS 1e9 /* what 1 of a file without a unit is, in the samples read */
 #define CSV_IMPORT_SERIES_MAX 100000u
 #define CSV_IMPORT_NAME_MAX 256 /* bytes of a series' or trial's name */
 
@@ -39,6 +41,7 @@ struct csv_series {
 struct csv_samples {
     struct csv_series *series; /* in the order in which they first appear */
     size_t series_count;
+    bool is_bare;     /* no unit is declared: a sample is what the file has, times CSV_BARE_NS */
     json_t *left_out; /* array of messages on results that failed; NULL: none */
 };
 
@@ -47,14 +50,15 @@ struct csv_columns {
     const char *value;  /* NULL: sample_ns, or the only column that there is */
     const char *trial;  /* NULL: `trial` where there is such a column, else all are of one trial */
     const char *series; /* NULL: `series` likewise, else all are of one series, named as the file */
-    const char *unit; /* "ns", "us", "ms", "s"; NULL: the ending of the value's name ("time_ms") */
+    const char *unit;   /* "ns", "us", "ms", "s"; NULL: the ending of the value's name ("time_ms"),
+                           and where that is none: there is none */
 };
 
 /*
  * Usually with the header `series,trial,sample_ns`; a file of one number a line needs no header. A
  * sample is a time from 1 ns to 2^62 ns;
  * decimals are rounded to nanoseconds. INVALID, with the columns that there are, for one that is
- * not there, and for a unit that is not given; also without rows. hyperfine's CSV is refused; the
+ * not there, and for a unit that is none; also without rows. hyperfine's CSV is refused; the
  * message says how to get its samples. `columns` may be NULL; `origin` names the file in messages.
  */
 enum status csv_import_samples(FILE *file, const char *origin, const struct csv_columns *columns,

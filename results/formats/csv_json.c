@@ -55,26 +55,28 @@ static enum status read_all(FILE *file, const char *origin, char **ret, size_t *
 
 static enum status shape(const char *origin, struct error *err)
 {
-    return error_set(err, STATUS_INVALID,
-                     "%s: this JSON is neither a list of numbers nor what one of these programs "
-                     "writes: hyperfine (\"results\"), pytest-benchmark and Google Benchmark "
-                     "(\"benchmarks\"), llama-bench (a list of objects with \"samples_ns\")",
-                     origin);
+    return error_set(
+        err, STATUS_INVALID,
+        "%s: this JSON is neither a list of numbers nor what one of these programs "
+        "writes: hyperfine (\"results\"), pytest-benchmark, Google Benchmark and GuideLLM "
+        "(\"benchmarks\"), llama-bench (a list of objects with \"samples_ns\"), vLLM's "
+        "benchmarks (\"latencies\", or with --save-detailed \"ttfts\"), genai-perf "
+        "(\"experiments\"), aiperf (lines with \"metrics\")",
+        origin);
 }
 
 /* ---- series that are filled ---- */
 
 struct building {
     struct csv_samples samples;
-    json_t *places; /* of each series, by its name */
+    size_t capacity; /* of its series */
+    json_t *places;  /* of each series, by its name */
 };
 
-/* Room for at most `capacity` series. */
-static enum status begin_building(size_t capacity, struct building *ret, struct error *err)
+static enum status begin_building(struct building *ret, struct error *err)
 {
     ret->places = json_object();
-    ret->samples.series = calloc(capacity, sizeof(*ret->samples.series));
-    return ret->places && ret->samples.series ? STATUS_OK : error_no_memory(err);
+    return ret->places ? STATUS_OK : error_no_memory(err);
 }
 
 static void finish_building(struct building *building)
@@ -83,15 +85,37 @@ static void finish_building(struct building *building)
     csv_samples_finish(&building->samples);
 }
 
+/* A zeroed series behind the others; NULL: no memory, or there are too many. */
+static struct csv_series *new_series(struct building *building)
+{
+    struct csv_samples *samples = &building->samples;
+
+    if (samples->series_count == building->capacity) {
+        const size_t capacity = building->capacity ? 2 * building->capacity : 16;
+        struct csv_series *grown = capacity > 2 * CSV_IMPORT_SERIES_MAX
+                                       ? NULL
+                                       : realloc(samples->series, capacity * sizeof(*grown));
+
+        if (!grown)
+            return NULL;
+        samples->series = grown;
+        building->capacity = capacity;
+    }
+    samples->series[samples->series_count] = (struct csv_series){0};
+    return &samples->series[samples->series_count++];
+}
+
 /* The one trial of the series `name`, which is made where there is none; NULL: no memory. */
 static struct csv_trial *trial_of(struct building *building, const char *name)
 {
     const json_t *place = json_object_get(building->places, name);
-    struct csv_series *series = &building->samples.series[json_integer_value(place)];
+    struct csv_series *series;
 
     if (place)
-        return series->trials;
-    series = &building->samples.series[building->samples.series_count++];
+        return building->samples.series[json_integer_value(place)].trials;
+    series = new_series(building);
+    if (!series)
+        return NULL;
     series->name = strdup(name);
     series->trials = calloc(1, sizeof(*series->trials));
     if (!series->name || !series->trials)
@@ -161,6 +185,7 @@ struct entry {
     const json_t *fields;
     const char *name; /* of its series; NULL: it has none */
     const char *where;
+    size_t place; /* in the list, from 1 */
 };
 
 /* Adds the samples of an entry. INVALID: it has none, and is left out with the message. */
@@ -221,6 +246,150 @@ static enum status add_google(struct building *building, const struct entry *ent
                  : error_no_memory(err);
 }
 
+/* ---- programs that load servers: a time for each request that was answered ---- */
+
+/* vLLM's latency benchmark: seconds. */
+static enum status add_vllm_latency(struct building *building, const struct entry *entry,
+                                    struct error *err)
+{
+    return add_times(building, "latency", json_object_get(entry->fields, "latencies"), 1e9,
+                     entry->where, err);
+}
+
+/* Whether request `i` failed: its time is 0. */
+static bool has_failed(const json_t *fields, size_t i)
+{
+    const char *error = json_string_value(json_array_get(json_object_get(fields, "errors"), i));
+
+    return error && error[0];
+}
+
+/* vLLM's benchmark of a server: seconds to the first output, and between outputs. */
+static enum status add_vllm_serve(struct building *building, const struct entry *entry,
+                                  struct error *err)
+{
+    json_auto_t *first = json_array(), *between = json_array();
+
+    EACH(time, json_object_get(entry->fields, "ttfts")) {
+        if (!has_failed(entry->fields, time_at))
+            json_array_append(first, time);
+    }
+    EACH(times, json_object_get(entry->fields, "itls")) {
+        if (json_is_array(times) && !has_failed(entry->fields, times_at))
+            json_array_extend(between, times);
+    }
+    if (!first || !between)
+        return error_no_memory(err);
+    if (json_array_size(first) == 0)
+        return error_set(err, STATUS_INVALID, "%s: no request was answered", entry->where);
+    TRY(add_times(building, "time to first output", first, 1e9, entry->where, err));
+    return json_array_size(between) > 0
+               ? add_times(building, "time between outputs", between, 1e9, entry->where, err)
+               : STATUS_OK;
+}
+
+/* Member `member` of each object of a list, without those that lack it. */
+static json_t *column_of(const json_t *list, const char *member)
+{
+    json_t *column = json_array();
+
+    EACH(row, list) {
+        json_t *value = json_object_get(row, member);
+
+        if (json_is_number(value))
+            json_array_append(column, value);
+    }
+    return column;
+}
+
+/* A series "NUMBER: NAME" of these times, where there are some. */
+static enum status add_numbered(struct building *building, const struct entry *entry,
+                                const char *name, const json_t *times, double unit_ns,
+                                struct error *err)
+{
+    AUTO_FREE char *series = text_format("%zu: %s", entry->place, name);
+
+    if (!series || !times)
+        return error_no_memory(err);
+    return json_array_size(times) > 0
+               ? add_times(building, series, times, unit_ns, entry->where, err)
+               : STATUS_OK;
+}
+
+/* GuideLLM: a benchmark at each rate, with the requests that were answered. */
+static enum status add_guidellm(struct building *building, const struct entry *entry,
+                                struct error *err)
+{
+    const json_t *answered = member_in(entry->fields, "requests", "successful");
+    json_auto_t *whole = column_of(answered, "request_latency");
+    json_auto_t *first = column_of(answered, "time_to_first_token_ms");
+
+    if (json_array_size(whole) == 0 && json_array_size(first) == 0)
+        return error_set(err, STATUS_INVALID, "%s: it keeps no request that was answered",
+                         entry->where);
+    TRY(add_numbered(building, entry, "latency", whole, 1e9, err));
+    return add_numbered(building, entry, "time to first output", first, 1e6, err);
+}
+
+/* Between two moments in ns, which a double does not hold; null: they are none. */
+static json_t *time_between(const json_t *from, const json_t *to)
+{
+    int64_t ns;
+
+    return json_is_integer(from) && json_is_integer(to) &&
+                   !__builtin_sub_overflow(json_integer_value(to), json_integer_value(from), &ns)
+               ? json_integer(ns)
+               : json_null();
+}
+
+/* genai-perf: moments in ns of each request and of its answers. */
+static enum status add_genai_perf(struct building *building, const struct entry *entry,
+                                  struct error *err)
+{
+    json_auto_t *whole = json_array(), *first = json_array();
+
+    EACH(request, json_object_get(entry->fields, "requests")) {
+        const json_t *answers = json_object_get(request, "response_timestamps");
+        const size_t count = json_array_size(answers);
+        const json_t *sent = json_object_get(request, "timestamp");
+
+        if (count == 0)
+            continue;
+        json_array_append_new(whole, time_between(sent, json_array_get(answers, count - 1)));
+        json_array_append_new(first, time_between(sent, json_array_get(answers, 0)));
+    }
+    if (json_array_size(whole) == 0)
+        return error_set(err, STATUS_INVALID, "%s: no request was answered", entry->where);
+    TRY(add_numbered(building, entry, "latency", whole, 1, err));
+    return add_numbered(building, entry, "time to first output", first, 1, err);
+}
+
+/* aiperf: a request with its metrics, of which those count that are times. */
+static enum status add_aiperf(struct building *building, const struct entry *entry,
+                              struct error *err)
+{
+    static const struct {
+        const char *name;
+        double ns;
+    } units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"sec", 1e9}, {"s", 1e9}};
+    const char *name;
+    json_t *metric;
+
+    json_object_foreach(json_object_get(entry->fields, "metrics"), name, metric)
+    {
+        const char *unit = member_text(metric, "unit");
+        json_t *value = json_object_get(metric, "value");
+        json_auto_t *one = json_is_number(value) ? json_pack("[O]", value) : NULL;
+
+        for (size_t i = 0; one && i < sizeof(units) / sizeof(units[0]); i++)
+            if (!strcmp(unit, units[i].name) && json_number_value(value) > 0)
+                TRY(add_times(building, name, one, units[i].ns, entry->where, err));
+    }
+    return STATUS_OK;
+}
+
+#define WHOLE "" /* in place of a list: the object is the only entry */
+
 static const struct program {
     const char *list;   /* the member of the object with its entries; NULL: they are the list */
     const char *member; /* that its entries have, and those of no other program with that list */
@@ -229,18 +398,30 @@ static const struct program {
 } programs[] = {{"results", "command", "command", add_hyperfine},
                 {"benchmarks", "stats", "fullname", add_pytest},
                 {"benchmarks", "real_time", "name", add_google},
+                {"benchmarks", "requests", "name", add_guidellm},
+                {"experiments", "requests", "name", add_genai_perf},
+                {WHOLE, "latencies", "name", add_vllm_latency},
+                {WHOLE, "ttfts", "name", add_vllm_serve},
+                {NULL, "metrics", "name", add_aiperf},
                 {NULL, "samples_ns", "model_type", add_llama_bench}};
 
-static const json_t *entries_of(const struct program *program, const json_t *root)
+/* A new reference. */
+static json_t *entries_of(const struct program *program, const json_t *root)
 {
-    return program->list ? json_object_get(root, program->list) : root;
+    if (!program->list)
+        return json_incref((json_t *)root);
+    return strcmp(program->list, WHOLE) != 0 ? json_incref(json_object_get(root, program->list))
+           : json_is_object(root)            ? json_pack("[O]", root)
+                                             : NULL;
 }
 
 /* NULL: none. By any entry: the first may be one that failed. */
 static const struct program *program_of(const json_t *root)
 {
     for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
-        EACH(entry, entries_of(&programs[i], root)) {
+        json_auto_t *entries = entries_of(&programs[i], root);
+
+        EACH(entry, entries) {
             if (json_object_get(entry, programs[i].member))
                 return &programs[i];
         }
@@ -269,7 +450,7 @@ static json_t *names_of(const struct program *program, const json_t *entries)
 static enum status add_entries(const struct program *program, const json_t *root,
                                const char *origin, struct building *building, struct error *err)
 {
-    const json_t *entries = entries_of(program, root);
+    json_auto_t *entries = entries_of(program, root);
     json_auto_t *names = names_of(program, entries);
 
     if (!names)
@@ -278,7 +459,7 @@ static enum status add_entries(const struct program *program, const json_t *root
         const char *name = json_string_value(json_array_get(names, i));
         struct error why = ERROR_INIT;
         char where[WHERE_SIZE];
-        const struct entry entry = {root, json_array_get(entries, i), name, where};
+        const struct entry entry = {root, json_array_get(entries, i), name, where, i + 1};
         enum status status;
 
         snprintf(where, sizeof(where), "%.100s: result %zu, \"%.60s\"", origin, i + 1,
@@ -312,14 +493,38 @@ static bool is_lines(const char *bytes, size_t length)
 static enum status read_root(const char *bytes, size_t length, const char *origin, json_t **ret,
                              bool *ret_cut, struct error *err)
 {
-    static const char *const lists[] = {"results", "benchmarks"};
+    static const char *const lists[] = {"results", "benchmarks", "experiments"};
     struct error why = ERROR_INIT; /* of the first list */
     enum status status = STATUS_INVALID;
 
-    for (size_t i = 0; i < 2 && status == STATUS_INVALID; i++)
+    for (size_t i = 0; i < 3 && status == STATUS_INVALID; i++)
         status =
             foreign_text_find(bytes, length, origin, lists[i], ret, ret_cut, i == 0 ? &why : NULL);
+    if (status == STATUS_INVALID &&
+        foreign_text_parse(bytes, length, origin, ret, NULL) == STATUS_OK)
+        status = STATUS_OK;
     return status == STATUS_OK ? status : error_set(err, status, "%s", why.message);
+}
+
+/* An object a line as a list of them, as far as they can be read. */
+static enum status read_lines(const char *bytes, size_t length, json_t **ret, struct error *err)
+{
+    json_auto_t *list = json_array();
+
+    while (list && length > 0) {
+        const char *end = memchr(bytes, '\n', length);
+        const size_t line = end ? (size_t)(end - bytes) : length;
+        json_t *object = json_loadb(bytes, line, 0, NULL);
+
+        if (object)
+            json_array_append_new(list, object);
+        bytes += line + (end != NULL);
+        length -= line + (end != NULL);
+    }
+    if (!list)
+        return error_no_memory(err);
+    *ret = json_incref(list);
+    return STATUS_OK;
 }
 
 /* Reads the JSON of `file`: an object, perhaps between lines of a log, or a list. */
@@ -339,11 +544,20 @@ static enum status read_json(FILE *file, const char *origin, json_t **ret, bool 
     status = foreign_text_begins(bytes + mark, length - mark, false)
                  ? read_root(bytes + mark, length - mark, origin, ret, ret_cut, err)
                  : foreign_text_parse(bytes + mark, length - mark, origin, ret, err);
-    if (status == STATUS_INVALID && is_lines(bytes + mark, length - mark))
+    if (status == STATUS_INVALID && is_lines(bytes + mark, length - mark)) {
+        TRY(read_lines(bytes + mark, length - mark, ret, err));
+        if (program_of(*ret)) {
+            if (err)
+                *err = (struct error)ERROR_INIT;
+            return STATUS_OK;
+        }
+        json_decref(*ret);
+        *ret = NULL;
         return error_set(err, status,
                          "%s: is JSON lines, an object a line: make a list of its numbers, for "
                          "instance by `jq -s 'map(.latency_ms)'`, and name their unit with --unit",
                          origin);
+    }
     return status;
 }
 
@@ -351,18 +565,19 @@ static enum status build(const json_t *root, const char *unit, const char *origi
                          struct building *building, struct error *err)
 {
     const struct program *program = program_of(root);
-    const json_t *entries = program ? entries_of(program, root) : NULL;
+    json_auto_t *entries = program ? entries_of(program, root) : NULL;
     const json_t *first = json_array_get(root, 0);
     double unit_ns = 0;
 
     if (program && json_array_size(entries) <= CSV_IMPORT_SERIES_MAX) {
-        TRY(begin_building(json_array_size(entries), building, err));
+        TRY(begin_building(building, err));
         return add_entries(program, root, origin, building, err);
     }
     if (!first || json_is_object(first) || json_is_array(first))
         return shape(origin, err);
-    TRY(csv_unit_find(unit, "a list of numbers has no unit", origin, &unit_ns, err));
-    TRY(begin_building(1, building, err));
+    TRY(csv_unit_find(unit, origin, &unit_ns, err));
+    TRY(begin_building(building, err));
+    building->samples.is_bare = !unit;
     return add_times(building, origin, root, unit_ns, origin, err);
 }
 

@@ -135,7 +135,7 @@ static enum status unit_of(const json_t *fields, const char *where, double *ret_
     const char *name;
 
     TRY(need_text(fields, where, "time_unit", &name, err));
-    if (csv_unit_find(name, "", where, ret_ns, NULL) == STATUS_OK)
+    if (csv_unit_find(name, where, ret_ns, NULL) == STATUS_OK)
         return STATUS_OK;
     return error_set(err, STATUS_INVALID, "%s: time_unit: must be ns, us, ms or s", where);
 }

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import statistics
 import sys
 import unittest
 
@@ -377,8 +378,46 @@ class ImportJson(CliTest):
                  {"n_prompt": 0, "n_gen": 0, "samples_ns": [1]}, {"n_prompt": 0, "n_gen": 8, "n_depth": 4, "samples_ns": [5]}]
         self.assertEqual(series(self.write("llama.json", json.dumps(tests)), left_out=1), {"pp512 m": (2, 20), "tg8@d4": (1, 5)})
 
+    def test_analyze_programs_that_load_servers(self):
+        """Forms as these programs document them; requests that failed have no time."""
+        def series(name, text):
+            call = self.assay("analyze", self.write(name, text), "--json")
+            self.assertEqual(call.status, 0, call.err)
+            return {row["series"]: (row["samples"], row["metrics"]["iteration_time"]["value"]) for row in call.json()}
+        latency = {"avg_latency": 2.0, "latencies": [1.5, 2.5], "percentiles": {"50": 2.0}}
+        self.assertEqual(series("latency.json", json.dumps(latency)), {"latency": (2, 2e9)})
+        served = {"backend": "vllm", "completed": 2, "ttfts": [0.25, 0.0, 0.75], "itls": [[0.125], [], [0.125, 0.5]],
+                  "errors": ["", "refused", ""], "mean_ttft_ms": 500}
+        self.assertEqual(series("served.json", json.dumps(served)),
+                         {"time to first output": (2, 5e8), "time between outputs": (3, 2.5e8)})
+        begin = 1722000000000000001
+        requests = [{"timestamp": begin, "response_timestamps": [begin + 5, begin + 25]},
+                    {"timestamp": begin + 9, "response_timestamps": [begin + 16]}, {"timestamp": begin, "response_timestamps": []}]
+        self.assertEqual(series("profile_export.json", json.dumps({"experiments": [{"experiment": {"mode": "concurrency"},
+                                                                                    "requests": requests}]})),
+                         {"1: latency": (2, 16), "1: time to first output": (2, 6)})
+        guide = {"benchmarks": [{"requests": {"successful": [{"request_latency": 2.0, "time_to_first_token_ms": 4.0},
+                                                            {"request_latency": 4.0, "time_to_first_token_ms": None}],
+                                              "errored": [{"request_latency": 9.0}]}},
+                                {"requests": {"successful": [{"request_latency": 1.0}]}}]}
+        self.assertEqual(series("guidellm.json", json.dumps(guide)),
+                         {"1: latency": (2, 3e9), "1: time to first output": (1, 4e6), "2: latency": (1, 1e9)})
+        lines = [{"metadata": {"session_num": i}, "metrics": {"request_latency": {"value": 10 + i, "unit": "ms"},
+                                                              "output_token_count": {"value": 7, "unit": "tokens"}}}
+                 for i in range(3)] + [{"metadata": {}, "metrics": {}, "error": {"code": 499}}]
+        self.assertEqual(series("profile_export.jsonl", "".join(json.dumps(line) + "\n" for line in lines)),
+                         {"request_latency": (3, 11e6)})
+        for text, words in (({"ttfts": [0], "errors": ["refused"]}, "no request was answered"),
+                            ({"latencies": [1, 0]}, "time 2 is 0"),
+                            ({"experiments": [{"requests": [{"timestamp": 5, "response_timestamps": [4]}]}]}, "time 1 is -1"),
+                            ({"benchmarks": [{"requests": {"successful": []}}]}, "no request that was answered")):
+            call = self.assay("analyze", self.write("bad.json", json.dumps(text)))
+            self.assertEqual(call.status, 2, text)
+            self.assertIn(words, call.err)
+
     def test_analyze_plain_numbers(self):
-        """A list of JSON, or a number a line, with a header or without; the unit is never guessed."""
+        """A list of JSON, or a number a line, with a header or without; a unit is never guessed: without one they are
+        numbers, and it is said."""
         numbers = [5, 6.5, 7]
         files = {"list.json": json.dumps(numbers), "mark.json": "\ufeff\n " + json.dumps(numbers, indent=1),
                  "plain.txt": "5\n6.5\r\n7", "header.csv": "latency\n5\n6.5\n7\n", "ms.csv": "latency_ms\n5\n6.5\n7\n"}
@@ -388,9 +427,23 @@ class ImportJson(CliTest):
                 (row,) = self.assay("analyze", path, "--unit", unit, "--json").json()
                 self.assertEqual((row["series"], row["samples"]), (path, 3), name)
                 self.assertAlmostEqual(row["metrics"]["iteration_time"]["value"], 37 / 6 * factor)
-            call = self.assay("analyze", path)
-            self.assertEqual(call.status, 0 if name == "ms.csv" else 2, name)
-            self.assertTrue(name == "ms.csv" or "--unit ns, us, ms or s" in call.err, call.err)
+            call = self.assay("analyze", path, "--json")
+            self.assertEqual(call.status, 0, call.err)
+            self.assertEqual("the unit of the numbers is not declared" in call.err, name != "ms.csv", call.err)
+            (row,) = call.json()
+            factor, unit = (1e6, "ns") if name == "ms.csv" else (1, "")
+            mean, spread = row["metrics"]["iteration_time"], row["samples_spread"]
+            self.assertEqual(mean["unit"], unit, name)
+            self.assertAlmostEqual(mean["value"] / factor, 37 / 6, places=9)
+            self.assertEqual([spread[key] / factor for key in ("min", "median", "max")], numbers, name)
+            self.assertAlmostEqual(spread["sd"] / factor, statistics.stdev(numbers), places=9)
+            self.assertEqual((sum(spread["histogram"]), spread["histogram"][0], spread["histogram"][-1]), (3, 1, 1))
+        plain = self.assay("analyze", "-", input="x\n5\n6.5\n7\n").out
+        self.assertIn("min 5.000, median 6.500, max 7.000, sd 1.041\n", plain)
+        self.assertNotRegex(plain.split("\n  -")[0], r"[0-9] [nµm]?s\b")
+        call = self.assay("analyze", os.path.join(self.folder, "ms.csv"), os.path.join(self.folder, "plain.txt"))
+        self.assertEqual(call.status, 2)
+        self.assertIn("declares no unit, and the other file does", call.err)
         for text, words in (("[1, null]", "time 2 is null"), ("[1, NaN]", 'time 2 is "NaN"'), ("[1, 0]", "time 2 is 0"),
                             ('[1, "2"]', "time 2 is"), ("[]", "neither a list of numbers"), ("[[1]]", "neither a list"),
                             ("5\nx\n", ":2:"), ("5\n6,7\n", ":2:"), ("5;6\n", "semicolons"), ("a\tb\n", "tabs"),

@@ -177,8 +177,9 @@ class CliTest(unittest.TestCase):
         return environment
 
     def assay(self, *words, timeout=PATIENCE, input=None, **environment):
+        stdin = {"stdin": subprocess.DEVNULL} if input is None else {"input": input}
         done = subprocess.run([ASSAY, *words], cwd=self.folder, timeout=timeout,
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              **stdin, capture_output=True, text=True,
                               env=self.environment(**environment), check=False)
         return Call(done.returncode, done.stdout, done.stderr)
 

@@ -104,7 +104,7 @@ TEST(columns)
         struct csv_columns columns;
         const char *message;
     } wrong[] = {{{.value = "took"}, "f.csv:1: there is no column took; there are: when, host"},
-                 {{.value = "host"}, "f.csv: the unit is not told by the column's name"},
+                 {{.value = "host"}, "f.csv:2: \"x\": write a number"},
                  {{.value = "took_ms", .unit = "min"}, "f.csv: --unit is one of"},
                  {{.value = "took_ms", .trial = "run"}, "f.csv:1: there is no column run"},
                  {{.value = "host", .unit = "s"}, "f.csv:2: \"x\""}};
