@@ -252,8 +252,12 @@ static enum status add_google(struct building *building, const struct entry *ent
 static enum status add_vllm_latency(struct building *building, const struct entry *entry,
                                     struct error *err)
 {
-    return add_times(building, "latency", json_object_get(entry->fields, "latencies"), 1e9,
-                     entry->where, err);
+    const json_t *times = json_object_get(entry->fields, "latencies");
+
+    return json_array_size(times) > 0
+               ? add_times(building, "latency", times, 1e9, entry->where, err)
+               : error_set(err, STATUS_INVALID, "%s: latencies: must be a list of seconds",
+                           entry->where);
 }
 
 /* Whether request `i` failed: its time is 0. */
@@ -472,10 +476,11 @@ static enum status add_entries(const struct program *program, const json_t *root
     }
     if (building->samples.series_count > 0)
         return STATUS_OK;
+    if (!building->samples.left_out)
+        return error_set(err, STATUS_INVALID, "%s: the file has aggregates alone, and no samples",
+                         origin);
     return error_set(err, STATUS_INVALID, "%s",
-                     building->samples.left_out
-                         ? json_string_value(json_array_get(building->samples.left_out, 0))
-                         : "the file has aggregates alone, and no samples");
+                     json_string_value(json_array_get(building->samples.left_out, 0)));
 }
 
 /* Whether an object ends with its line, and the next line begins another. */

@@ -408,7 +408,7 @@ class ImportJson(CliTest):
         self.assertEqual(series("profile_export.jsonl", "".join(json.dumps(line) + "\n" for line in lines)),
                          {"request_latency": (3, 11e6)})
         for text, words in (({"ttfts": [0], "errors": ["refused"]}, "no request was answered"),
-                            ({"latencies": [1, 0]}, "time 2 is 0"),
+                            ({"latencies": [1, 0]}, "time 2 is 0"), ({"latencies": []}, "must be a list of seconds"),
                             ({"experiments": [{"requests": [{"timestamp": 5, "response_timestamps": [4]}]}]}, "time 1 is -1"),
                             ({"benchmarks": [{"requests": {"successful": []}}]}, "no request that was answered")):
             call = self.assay("analyze", self.write("bad.json", json.dumps(text)))

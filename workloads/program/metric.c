@@ -56,6 +56,8 @@ static enum status add_text(struct numbers *numbers, const char *text, size_t le
              text);
     if (length < sizeof(word) && text_parse_double(word, &value))
         return add_number(numbers, value, err);
+    for (char *c = word; *c; c++)
+        *c = *c >= ' ' && *c < 0x7f ? *c : '?';
     if (!numbers->wrong[0])
         memcpy(numbers->wrong, word, sizeof(word));
     return STATUS_OK;
@@ -190,12 +192,11 @@ static enum status find_json(const char *path, const char *text, size_t length, 
                              struct error *err)
 {
     const char *begin = text + strcspn(text, "{[");
-    json_error_t reason;
     json_auto_t *json =
-        json_loadb(begin, length - (size_t)(begin - text), JSON_DISABLE_EOF_CHECK, &reason);
+        json_loadb(begin, length - (size_t)(begin - text), JSON_DISABLE_EOF_CHECK, NULL);
 
     if (!json)
-        return error_set(err, STATUS_NOT_FOUND, "it has no JSON: %s", reason.text);
+        return error_set(err, STATUS_NOT_FOUND, "it has no whole JSON value");
     return walk(json, path, ret, err);
 }
 
