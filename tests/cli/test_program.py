@@ -4,12 +4,24 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from assay_cli import ANYWHERE, CliTest, run_tests  # noqa: E402
 
+SHIPPED = os.path.join(os.path.dirname(__file__), "..", "..", "workloads", "program", "declared")
+# What the shipped declarations read, as the programs write it, and the number in it.
+WRITTEN = {
+    "fio_read": ('fio: note\n{"fio version": "fio-3.33", "jobs": [{"jobname": "read", "read": {"bw_bytes": 838860800}}]}\n', 838860800),
+    "sysbench_cpu": ("CPU speed:\n    events per second:   651.84\n\nGeneral statistics:\n", 651.84),
+    "llama_bench_prompt": ('[\n  {"n_prompt": 512, "n_gen": 0, "avg_ns": 10, "avg_ts": 1234.5, "samples_ts": [1234.5]}\n]\n', 1234.5),
+    "vllm_bench_serve": ("Request throughput (req/s):              0.21\nOutput token throughput (tok/s):         434.40\n"
+                         "Total Token throughput (tok/s):          868.80\n", 434.4),
+    "nvbandwidth_host_to_device": (" 0     25.17\n\nSUM host_to_device_memcpy_ce 25.17\n", 25.17),
+    "nccl_all_reduce": ("# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 47.4509\n#\n", 47.4509),
+}
 VERIFIER = os.path.join(os.path.dirname(__file__), "..", "support", "verify.py")
 
 BENCH = """import os, sys
@@ -168,6 +180,34 @@ class Program(CliTest):
                       ("--declaration", "--json")):
             self.assertEqual(self.assay("time", *wrong, "--", "true").status, 2)
         self.assertEqual(self.assay("time").status, 2)
+
+    def has_direct_reads(self):
+        """Not every file system has them (an old tmpfs)."""
+        try:
+            os.close(os.open(os.path.join(self.folder, "direct"), os.O_CREAT | os.O_RDWR | os.O_DIRECT))
+        except OSError:
+            return False
+        return True
+
+    def test_shipped(self):
+        """Each declaration finds its number in what its program writes; those that are installed here run."""
+        self.assertEqual(sorted(WRITTEN), sorted(name[:-5] for name in os.listdir(SHIPPED)))
+        for name, (written, number) in WRITTEN.items():
+            path = os.path.join(SHIPPED, name + ".yaml")
+            self.assertEqual(self.assay("describe", path).status, 0, name)
+            with open(path, encoding="utf-8") as file:
+                text, count = re.subn(r"command: \[[^]]*\]", "command: [cat, written]", file.read())
+            self.assertEqual(count, 1)
+            self.write("written", written)
+            self.new_db()
+            call = self.assay("run", self.write("tried.yaml", text), "--protocol", self.fast(), "--db", self.db)
+            self.assertEqual(call.status, 0, call.err)
+            (row,) = self.assay("results", "--json", "--db", self.db).json()
+            self.assertAlmostEqual(row["value"] / number, 1, places=8)
+        for name in ("sysbench_cpu", "fio_read"):
+            if shutil.which(name.split("_", 1)[0]) and (name != "fio_read" or self.has_direct_reads()):
+                call = self.assay("run", os.path.join(SHIPPED, name + ".yaml"), "--protocol", self.fast(), "--db", self.db)
+                self.assertEqual(call.status, 0, call.err)
 
     def test_all_processors(self):
         """A run is not bound to a processor, whatever threads its worker has."""
