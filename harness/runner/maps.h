@@ -28,7 +28,7 @@ struct maps_file {
     bool present; /* false: the path no longer leads to the mapped file */
     struct maps_identity identity;
     /* Of files that were added by maps_list_add; else NULL. */
-    const char *kind;         /* "compiler", "icd", "driver", "firmware", "server", "model", "input" */
+    const char *kind; /* "compiler", "icd", "driver", "firmware", "server", "model", "input" */
     char *version, *build_id; /* heap; NULL: unknown */
     bool held;                /* by maps_list_hold: */
     int fd;                   /* the file itself, whatever becomes of its path */

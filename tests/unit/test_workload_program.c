@@ -272,9 +272,10 @@ TEST(environment)
 {
     char *set[] = {(char *)"A_SET=1"}, *otherwise[] = {(char *)"A_HERE=no", (char *)"A_DEFAULT=2"};
     char *pass[] = {(char *)"PATH", (char *)"A_HERE"};
-    char *words[] = {(char *)"sh", (char *)"-c",
-                     (char *)"test \"${A_SET}{A_SET}{batch}{x}\" = 115{x} && test {A_HERE} = yes && "
-                             "test {A_DEFAULT} = 2 && test -z \"$A_AWAY\""};
+    char *words[] = {
+        (char *)"sh", (char *)"-c",
+        (char *)"test \"${A_SET}{A_SET}{batch}{x}\" = 115{x} && test {A_HERE} = yes && "
+                "test {A_DEFAULT} = 2 && test -z \"$A_AWAY\""};
     struct program_section section = section_of(words, INT64_C(600000000000));
     struct program program;
     struct error err = ERROR_INIT;
