@@ -159,7 +159,8 @@ static int show(struct store *store, int64_t campaign, struct error *err)
     struct text out = TEXT_INIT;
     AUTO_FREE int64_t *cells = NULL;
     size_t count = 0;
-    enum status status = view_find_cells(store, campaign, &cells, &count, err);
+    enum status status =
+        store_find_cells(store, &(struct store_filter){.campaign = campaign}, &cells, &count, err);
     int result;
 
     if (status == STATUS_OK)

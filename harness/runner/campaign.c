@@ -65,7 +65,7 @@ static enum status record_plan(struct campaign *campaign, const struct plan *pla
                                const char *command, int64_t *rows, struct error *err)
 {
     AUTO_FREE struct store_cell *cells = calloc(plan->cell_count, sizeof(*cells));
-    struct store_campaign record = {.created_utc_ns = campaign->spread.planned_utc_ns,
+    struct store_campaign record = {.created_utc_ns = campaign->rounds.planned_utc_ns,
                                     .plan = plan->json,
                                     .protocol = plan->protocol.digest,
                                     .order_seed = plan->order_seed,
@@ -85,7 +85,7 @@ void campaign_take_protocol(struct campaign *campaign, const struct protocol *pr
 {
     campaign->silence_ns = protocol->trial_timeout_ns;
     campaign->cooldown_ns = protocol->throttle_cooldown_ns;
-    campaign->spread.over_ns = protocol->spread_ns;
+    campaign->rounds.over_ns = protocol->spread_ns;
     campaign->telemetry_ns = protocol->telemetry_ns;
     campaign->verification = protocol->verification;
     campaign->doctor_refuses = protocol->doctor_refuses;
@@ -128,7 +128,7 @@ static enum status create(struct campaign *campaign, const struct plan *plan, co
 enum status campaign_create(struct store *store, const struct plan *plan, const char *command,
                             struct campaign *ret, struct error *err)
 {
-    struct campaign campaign = {.store = store, .spread.planned_utc_ns = clock_utc_ns()};
+    struct campaign campaign = {.store = store, .rounds.planned_utc_ns = clock_utc_ns()};
     enum status status;
 
     campaign_take_protocol(&campaign, &plan->protocol);

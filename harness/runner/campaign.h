@@ -14,7 +14,7 @@
 #include "harness/core/status.h"
 #include "harness/runner/plan.h"
 #include "harness/runner/witness_hold.h"
-#include "harness/runner/spread.h"
+#include "harness/runner/rounds.h"
 #include "results/evidence/key.h"
 #include "results/evidence/ledger.h"
 #include "results/store/store.h"
@@ -40,7 +40,7 @@ struct campaign {
     bool planned;                            /* its plan has its head, and nothing has run yet */
     int64_t silence_ns;                      /* watchdog, from the protocol */
     int64_t cooldown_ns;                     /* pause between trials, from the protocol */
-    struct spread spread;                    /* of trials over time, from the protocol */
+    struct rounds rounds;                    /* of trials over time, from the protocol */
     enum protocol_verification verification; /* from the protocol */
     enum protocol_refusal doctor_refuses;    /* from the protocol, */
     int64_t doctor_jitter_ns;                /* as this is */

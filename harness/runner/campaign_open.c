@@ -278,7 +278,7 @@ enum status campaign_open(struct store *store, const char *id, struct campaign *
     TRY(check_tool(store, campaign.row, record, err));
     TRY(store_close_orphans(store, campaign.row, err));
     snprintf(campaign.uid, sizeof(campaign.uid), "%s", member_text(record, "uid"));
-    campaign.spread.planned_utc_ns = member_integer(record, "created_utc_ns");
+    campaign.rounds.planned_utc_ns = member_integer(record, "created_utc_ns");
     worker = planned_worker(record);
     snprintf(campaign.worker, sizeof(campaign.worker), "%s", worker ? worker : "");
     campaign.planned = is_planned(record);

@@ -81,7 +81,7 @@ static enum status expect(const struct campaign *campaign, const struct campaign
                          campaign->resumed && cell->chosen, err));
     }
     if (pending->count > 0)
-        expected->last_round_utc_ns = spread_due_utc_ns(&campaign->spread, campaign->spread.trials);
+        expected->last_round_utc_ns = rounds_due_utc_ns(&campaign->rounds, campaign->rounds.trials);
     if (pending->count > 0)
         expected->before_ns = campaign->doctor_jitter_ns > options->jitter_ns
                                   ? campaign->doctor_jitter_ns
@@ -203,12 +203,12 @@ static enum status run_pending(struct campaign *campaign, const struct campaign_
         int64_t begun_ns = clock_monotonic_ns();
         char *note = NULL;
 
-        if (spread_wait(&campaign->spread, trials[i].sequence, i > 0 ? campaign->cooldown_ns : 0,
+        if (rounds_wait(&campaign->rounds, trials[i].sequence, i > 0 ? campaign->cooldown_ns : 0,
                         options->wake_fd, request->progress)) {
             summary->interrupted = true;
             break;
         }
-        if (campaign->spread.over_ns > 0)
+        if (campaign->rounds.over_ns > 0)
             begun_ns = clock_monotonic_ns() - campaign->cooldown_ns;
         if (!cell) {
             status = error_set(err, STATUS_CORRUPT, "planned trial %lld has no cell",
@@ -384,8 +384,8 @@ enum status campaign_run(struct campaign *campaign, const struct campaign_option
     enum status status;
 
     TRY(store_pending_trials(campaign->store, campaign->row, &pending.trials, &pending.count, err));
-    campaign->spread.cells = campaign->cell_count;
-    campaign->spread.trials = pending.count > 0 ? pending.trials[pending.count - 1].sequence : 0;
+    campaign->rounds.cells = campaign->cell_count;
+    campaign->rounds.trials = pending.count > 0 ? pending.trials[pending.count - 1].sequence : 0;
     TRY(expect(campaign, options, &pending, &expected, err));
     summary.planned = pending.count;
     json_decref(campaign->expected);

@@ -1,5 +1,5 @@
 foreach(name message channel sampler maps child_environment expected
-        generator silence spread)
+        generator rounds silence)
     assay_add_test(NAME test_runner_${name} SOURCES unit/test_runner_${name}.c
         LIBS assay_runner LABELS unit)
 endforeach()

@@ -1,13 +1,13 @@
 /*
- * spread - when the rounds of a campaign begin that its protocol spreads over time.
+ * rounds - when the rounds of a campaign begin that its protocol spreads over time.
  *
  * Trials that follow each other see one hour of the machine. A protocol with `spread` begins a
  * round, in which every cell has one trial, at equal distances from the plan to so long after it:
  * arms that are compared still follow each other within a round. A round that is late begins at
  * once, and the later ones at their own times.
  */
-#ifndef ASSAY_RUNNER_SPREAD_H
-#define ASSAY_RUNNER_SPREAD_H
+#ifndef ASSAY_RUNNER_ROUNDS_H
+#define ASSAY_RUNNER_ROUNDS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 
 #include "harness/runner/progress.h"
 
-struct spread {
+struct rounds {
     int64_t planned_utc_ns; /* when the campaign was planned */
     int64_t over_ns;        /* from the first round to the last; 0: rounds follow each other */
     size_t cells;           /* trials of a round, > 0 */
@@ -23,13 +23,13 @@ struct spread {
 };
 
 /* When the round of a trial begins, whose sequence number (from 1) this is; 0: at once. */
-int64_t spread_due_utc_ns(const struct spread *spread, int64_t sequence);
+int64_t rounds_due_utc_ns(const struct rounds *rounds, int64_t sequence);
 
 /*
  * Waits `pause_ns` at least, and until the trial's round begins; says so through `progress`. True
  * as soon as `wake_fd` (-1: none) is readable: the user wants to stop.
  */
-bool spread_wait(const struct spread *spread, int64_t sequence, int64_t pause_ns, int wake_fd,
+bool rounds_wait(const struct rounds *rounds, int64_t sequence, int64_t pause_ns, int wake_fd,
                  struct progress *progress);
 
 #endif

@@ -1,4 +1,4 @@
-#include "harness/runner/spread.h"
+#include "harness/runner/rounds.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -9,15 +9,15 @@
 /* The date may be set while the campaign waits, and the machine may sleep. */
 #define LOOK_NS INT64_C(1000000000)
 
-int64_t spread_due_utc_ns(const struct spread *spread, int64_t sequence)
+int64_t rounds_due_utc_ns(const struct rounds *rounds, int64_t sequence)
 {
-    const int64_t cells = (int64_t)spread->cells, rounds = (spread->trials + cells - 1) / cells,
+    const int64_t cells = (int64_t)rounds->cells, count = (rounds->trials + cells - 1) / cells,
                   round = (sequence - 1) / cells;
 
-    if (spread->over_ns == 0 || rounds < 2)
+    if (rounds->over_ns == 0 || count < 2)
         return 0;
-    return spread->planned_utc_ns +
-           (int64_t)((double)spread->over_ns * (double)round / (double)(rounds - 1));
+    return rounds->planned_utc_ns +
+           (int64_t)((double)rounds->over_ns * (double)round / (double)(count - 1));
 }
 
 static bool is_readable(int wake_fd, int64_t wait_ns)
@@ -27,10 +27,10 @@ static bool is_readable(int wake_fd, int64_t wait_ns)
     return poll(&fd, wake_fd >= 0 ? 1 : 0, (int)(wait_ns / 1000000)) > 0;
 }
 
-bool spread_wait(const struct spread *spread, int64_t sequence, int64_t pause_ns, int wake_fd,
+bool rounds_wait(const struct rounds *rounds, int64_t sequence, int64_t pause_ns, int wake_fd,
                  struct progress *progress)
 {
-    const int64_t due_ns = spread_due_utc_ns(spread, sequence);
+    const int64_t due_ns = rounds_due_utc_ns(rounds, sequence);
     char time[TEXT_HUMAN_SIZE], words[TEXT_HUMAN_SIZE + 80];
     int64_t left_ns;
 
