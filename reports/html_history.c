@@ -14,12 +14,16 @@
 #define RESULTS_LEAST 3
 #define CHANGES_MAX 32
 
-/* Whether a result of the page is in it. */
-static bool is_on_page(const struct view *view, const json_t *results)
+/* Whether a series is long enough, and has a result of the page. */
+static bool is_shown(void *context, const json_t *rows)
 {
-    EACH(result, results)
+    const struct view *view = context;
+
+    if (json_array_size(rows) < RESULTS_LEAST)
+        return false;
+    EACH(row, rows)
         for (size_t k = 0; k < view->cell_count; k++)
-            if (!strcmp(view->cells[k].result, member_text(result, "id")))
+            if (!strcmp(view->cells[k].result, member_text(row, "id")))
                 return true;
     return false;
 }
@@ -77,44 +81,22 @@ static void append_plot(struct text *out, const json_t *series, size_t n)
     free(points);
 }
 
-/* The series of one workload that have a result of the page; `drawn` counts them. */
-static enum status say_workload(struct doc *doc, struct store *store, const struct view *view,
-                                const char *workload, size_t *drawn, struct error *err)
+enum status html_history(struct doc *doc, struct store *store, struct view *view, struct error *err)
 {
-    const struct store_filter filter = {.workload = workload, .hide_archived = true};
+    const struct history_query query = {
+        .filter = {.hide_archived = true}, .wants = is_shown, .context = view};
     json_auto_t *all = NULL;
 
-    TRY(history_make(store, &filter, &all, err));
+    TRY(history_make(store, &query, &all, err));
+    if (json_array_size(all) > 0)
+        doc_heading(doc, 2, "history", "History");
     EACH(series, all) {
-        const json_t *results = json_object_get(series, "results");
-
-        if (json_array_size(results) < RESULTS_LEAST || !is_on_page(view, results))
-            continue;
-        if ((*drawn)++ == 0)
-            doc_heading(doc, 2, "history", "History");
         doc_open(doc, DOC_GROUP, "picture");
         doc_heading(doc, 3, NULL, "%.64s %s {soft %.60s}", member_text(series, "workload"),
                     member_text(series, "precision"), member_text(series, "device"));
-        append_plot(doc->out, series, *drawn);
+        append_plot(doc->out, series, series_at + 1);
         history_changes(doc, series, NULL);
         doc_close(doc);
-    }
-    return STATUS_OK;
-}
-
-enum status html_history(struct doc *doc, struct store *store, const struct view *view,
-                         struct error *err)
-{
-    size_t drawn = 0;
-
-    for (size_t i = 0; i < view->cell_count; i++) {
-        const char *workload = view->cells[i].workload;
-        bool seen = !workload;
-
-        for (size_t k = 0; k < i && !seen; k++)
-            seen = view->cells[k].workload && !strcmp(view->cells[k].workload, workload);
-        if (!seen)
-            TRY(say_workload(doc, store, view, workload, &drawn, err));
     }
     return STATUS_OK;
 }

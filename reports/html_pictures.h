@@ -47,7 +47,7 @@ void html_pairs_stack(struct doc *doc, const struct html_pairs *pairs);
  * Of each result of the page, the results of the same work over time (results/analysis/history.h),
  * with changes; nothing where there are fewer than three.
  */
-enum status html_history(struct doc *doc, struct store *store, const struct view *view,
+enum status html_history(struct doc *doc, struct store *store, struct view *view,
                          struct error *err);
 
 /* ---- html_first.c ---- */

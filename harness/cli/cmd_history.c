@@ -152,15 +152,15 @@ static void keep_wanted(const struct command_line *line, const json_t *row, json
 static int show(const struct command_line *line, struct store *store, void *context)
 {
     struct error err = ERROR_INIT;
-    struct store_filter filter;
+    struct history_query query = {.wants = NULL};
     json_auto_t *row = NULL, *all = NULL;
     struct text out = TEXT_INIT;
     struct doc doc;
     size_t short_ones = 0;
 
     (void)context;
-    if (read_filter(line, store, &filter, &row, &err) != STATUS_OK ||
-        history_make(store, &filter, &all, &err) != STATUS_OK)
+    if (read_filter(line, store, &query.filter, &row, &err) != STATUS_OK ||
+        history_make(store, &query, &all, &err) != STATUS_OK)
         return command_fail_asked(&err);
     keep_wanted(line, row, all);
     if (command_has(line, KEY_JSON))

@@ -255,41 +255,37 @@ static json_t *series_of(const json_t *row)
 
         json_object_set(series, keys[i], value ? value : json_null());
     }
+    json_object_set_new(series, "rows", json_array());
     json_object_set_new(series, "results", json_array());
     json_object_set_new(series, "fields", json_array());
     return series;
 }
 
-static bool is_wanted(const struct store_filter *filter, const json_t *row)
+static bool is_wanted(const struct history_query *query, const json_t *series)
 {
-    return (!filter->workload || !strcmp(filter->workload, member_text(row, "workload"))) &&
-           (!filter->precision || !strcmp(filter->precision, member_text(row, "precision")));
+    const struct store_filter *filter = &query->filter;
+
+    return (!filter->workload || !strcmp(filter->workload, member_text(series, "workload"))) &&
+           (!filter->precision || !strcmp(filter->precision, member_text(series, "precision"))) &&
+           (!query->wants || query->wants(query->context, json_object_get(series, "rows")));
 }
 
-/* Of a series that is only looked at for what it says of others. */
-static enum status load_newest(struct store *store, json_t *series, struct error *err)
+static const json_t *newest_of(const json_t *series)
 {
-    json_t *all = json_object_get(series, "fields"), *fields = NULL;
-    const json_t *row = json_object_get(series, "newest");
+    const json_t *rows = json_object_get(series, "rows");
 
-    if (json_array_size(all) > 0 || !row)
-        return STATUS_OK;
-    TRY(fields_of_cell(store, json_integer_value(json_object_get(row, "cell")), &fields, err));
-    json_array_append_new(all, fields);
-    return STATUS_OK;
+    return at(rows, json_array_size(rows) - 1);
 }
 
-/* Appends a result, of a `wanted` one with what of the stack differs from the one before it. */
-static enum status add_result(struct store *store, json_t *series, const json_t *row, bool wanted,
+/* Appends a result, with what of the stack differs from the one before it. */
+static enum status add_result(struct store *store, json_t *series, const json_t *row,
                               struct error *err)
 {
     json_t *results = json_object_get(series, "results"), *all = json_object_get(series, "fields");
     const size_t count = json_array_size(results);
     json_t *fields = NULL;
 
-    if (wanted)
-        TRY(fields_of_cell(store, json_integer_value(json_object_get(row, "cell")), &fields, err));
-    json_object_set(series, "newest", (json_t *)(uintptr_t)row);
+    TRY(fields_of_cell(store, json_integer_value(json_object_get(row, "cell")), &fields, err));
     json_array_append_new(
         results,
         json_pack("{s:O, s:O, s:O?, s:O, s:O?, s:O?, s:O?, s:o}", "id", json_object_get(row, "id"),
@@ -298,40 +294,61 @@ static enum status add_result(struct store *store, json_t *series, const json_t 
                   "lo", json_object_get(row, "lo"), "hi", json_object_get(row, "hi"),
                   "driver_version", json_object_get(row, "driver_version"), "stack",
                   count ? differences(at(all, count - 1), fields) : json_array()));
-    if (wanted)
-        json_array_append_new(all, fields);
+    json_array_append_new(all, fields);
     return STATUS_OK;
+}
+
+/* The fields of its newest result, which a series that is shown has already. */
+static enum status newest_fields(struct store *store, const json_t *series, const json_t **ret,
+                                 struct error *err)
+{
+    json_t *all = json_object_get(series, "fields"), *fields = NULL;
+
+    if (json_array_size(all) == 0) {
+        TRY(fields_of_cell(store, json_integer_value(json_object_get(newest_of(series), "cell")),
+                           &fields, err));
+        json_array_append_new(all, fields);
+    }
+    *ret = at(all, json_array_size(all) - 1);
+    return STATUS_OK;
+}
+
+/* The series of the same device, host and arm whose newest result is the newest of them. */
+static const json_t *latest_like(const json_t *series, const json_t *all)
+{
+    static const char *const keys[] = {"device", "device_spec", "host", "arm"};
+    const json_t *found = series;
+    const char *latest = "";
+
+    for (size_t i = 0; i < json_array_size(all); i++) {
+        const char *created = member_text(newest_of(at(all, i)), "created");
+        bool same = true;
+
+        for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
+            same &=
+                json_equal(json_object_get(at(all, i), keys[k]), json_object_get(series, keys[k]));
+        if (same && strcmp(created, latest) >= 0) {
+            latest = created;
+            found = at(all, i);
+        }
+    }
+    return found;
 }
 
 /*
  * Whether the newest result of another series of this device, host and arm has another stack: of
  * what both have fields of, since each workload maps libraries of its own.
  */
-static void find_stale(json_t *series, const json_t *all)
+static enum status find_stale(struct store *store, json_t *series, const json_t *all,
+                              struct error *err)
 {
-    static const char *const keys[] = {"device", "device_spec", "host", "arm"};
-    const json_t *own = json_object_get(series, "fields"), *newest = series;
-    const json_t *mine = at(own, json_array_size(own) - 1), *others, *last = NULL;
-    json_t *common[2] = {json_object(), json_object()}, *stack, *value;
-    const char *latest = "";
+    const json_t *newest = latest_like(series, all), *mine, *others;
+    json_auto_t *own = json_object(), *common = json_object(), *stack = NULL;
     const char *field;
+    json_t *value;
 
-    for (size_t i = 0; i < json_array_size(all); i++) {
-        const json_t *results = json_object_get(at(all, i), "results");
-        const json_t *result = at(results, json_array_size(results) - 1);
-        bool same = true;
-
-        for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
-            same &=
-                json_equal(json_object_get(at(all, i), keys[k]), json_object_get(series, keys[k]));
-        if (same && strcmp(member_text(result, "created"), latest) >= 0) {
-            latest = member_text(result, "created");
-            newest = at(all, i);
-            last = result;
-        }
-    }
-    others = json_object_get(newest, "fields");
-    others = at(others, json_array_size(others) - 1);
+    TRY(newest_fields(store, series, &mine, err));
+    TRY(newest_fields(store, newest, &others, err));
     json_object_foreach((json_t *)(uintptr_t)mine, field, value)
     {
         json_t *other = json_object_get(others, field);
@@ -340,22 +357,20 @@ static void find_stale(json_t *series, const json_t *all)
                             strncmp(field, "choice.", 7) != 0 && strncmp(field, "jit.", 4) != 0;
 
         if (shared && other && !json_is_null(other) && !json_is_null(value)) {
-            json_object_set(common[0], field, value);
-            json_object_set(common[1], field, other);
+            json_object_set(own, field, value);
+            json_object_set(common, field, other);
         }
     }
-    stack = newest == series ? json_array() : differences(common[0], common[1]);
-    json_object_set_new(
-        series, "stale",
-        json_array_size(stack) > 0
-            ? json_pack("{s:O, s:O}", "result", json_object_get(last, "id"), "stack", stack)
-            : json_null());
-    json_decref(stack);
-    json_decref(common[0]);
-    json_decref(common[1]);
+    stack = newest == series ? json_array() : differences(own, common);
+    json_object_set_new(series, "stale",
+                        json_array_size(stack) > 0
+                            ? json_pack("{s:O, s:O}", "result",
+                                        json_object_get(newest_of(newest), "id"), "stack", stack)
+                            : json_null());
+    return STATUS_OK;
 }
 
-/* Adds the rows' results to their series, the oldest first. */
+/* Adds the rows to their series, the oldest first. */
 static enum status gather(struct store *store, const struct store_filter *filter, json_t *all,
                           struct error *err)
 {
@@ -365,7 +380,7 @@ static enum status gather(struct store *store, const struct store_filter *filter
     every.workload = every.precision = NULL; /* others' newest results tell what is stale */
     TRY(store_list_results(store, &every, &rows, err));
     for (size_t i = json_array_size(rows); i-- > 0;) {
-        const json_t *row = at(rows, i);
+        json_t *row = json_array_get(rows, i);
         size_t k = 0;
 
         if (!counts(row))
@@ -374,38 +389,36 @@ static enum status gather(struct store *store, const struct store_filter *filter
             k++;
         if (k == json_array_size(all))
             json_array_append_new(all, series_of(row));
-        if (!is_wanted(filter, row)) /* only its newest counts */
-            json_array_clear(json_object_get(at(all, k), "results"));
-        TRY(add_result(store, json_array_get(all, k), row, is_wanted(filter, row), err));
+        json_array_append(json_object_get(at(all, k), "rows"), row);
     }
-    for (size_t i = 0; i < json_array_size(all); i++)
-        TRY(load_newest(store, json_array_get(all, i), err));
     return STATUS_OK;
 }
 
-enum status history_make(struct store *store, const struct store_filter *filter, json_t **ret,
+enum status history_make(struct store *store, const struct history_query *query, json_t **ret,
                          struct error *err)
 {
-    static const char *const internal[] = {"fields", "newest", "workload_digest",
-                                           "protocol_digest"};
-    json_auto_t *all = json_array(), *recorded = NULL;
+    static const char *const internal[] = {"fields", "rows", "workload_digest", "protocol_digest"};
+    json_auto_t *all = json_array(), *recorded = NULL, *wanted = json_array();
 
-    TRY(gather(store, filter, all, err));
+    TRY(gather(store, &query->filter, all, err));
     TRY(store_list_baselines(store, &recorded, err));
     EACH(series, all) {
-        if (!is_wanted(filter, series))
+        if (!is_wanted(query, series))
             continue;
+        EACH(row, json_object_get(series, "rows"))
+            TRY(add_result(store, series, row, err));
+        json_array_append(wanted, series);
+    }
+    EACH(series, wanted) {
         TRY(find_changes(series, json_object_get(series, "fields"), err));
         find_baselines(series, recorded);
-        find_stale(series, all);
+        TRY(find_stale(store, series, all, err));
     }
-    *ret = json_array();
-    EACH(series, all) {
+    EACH(series, wanted) {
         for (size_t k = 0; k < sizeof(internal) / sizeof(internal[0]); k++)
             json_object_del(series, internal[k]);
-        if (is_wanted(filter, series))
-            json_array_append(*ret, series);
     }
+    *ret = json_incref(wanted);
     return *ret ? STATUS_OK : error_no_memory(err);
 }
 

@@ -22,11 +22,16 @@
 /* Changes are looked for from so many sittings on. */
 #define HISTORY_SITTINGS_LEAST 16
 
-/*
- * The series that a filter's results make (store_list_results; `sort` and `limit` do not count), as
- * a new array of what history_type describes; results are the oldest first.
- */
-enum status history_make(struct store *store, const struct store_filter *filter, json_t **ret,
+/* Which series; `sort` and `limit` of the filter do not count. */
+struct history_query {
+    struct store_filter filter; /* store_list_results */
+    /* NULL: all; else whether one with these rows of store_list_results, the oldest first. What is
+     * not wanted is not read. */
+    bool (*wants)(void *context, const json_t *rows);
+    void *context;
+};
+/* The series, as a new array of what history_type describes; results are the oldest first. */
+enum status history_make(struct store *store, const struct history_query *query, json_t **ret,
                          struct error *err);
 extern const struct type history_type;
 
