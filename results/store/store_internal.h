@@ -95,6 +95,7 @@ struct store {
     bool has_secret;
     struct digest secret;       /* of this file's log */
     struct store_draft *drafts; /* store_draft.h: trials that have begun */
+    json_t *sets;               /* of the record that is read: sets of readings, by number */
     struct store_slot slots[STORE_STATEMENTS_MAX];
     size_t slot_count;
 };

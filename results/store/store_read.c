@@ -1,3 +1,5 @@
+#include <stdio.h>
+
 #include "harness/core/member.h"
 #include "results/store/store_internal.h"
 
@@ -57,14 +59,10 @@ static int64_t take_id(json_t *object, const char *key)
     return id;
 }
 
-/* The readings of a set as {"name": {...}}. */
-static enum status set_readings(struct store *store, json_t *object, const char *key, int64_t set,
-                                struct error *err)
+static enum status read_set(struct store *store, int64_t set, json_t **ret, struct error *err)
 {
-    json_t *readings = json_object();
-    json_auto_t *rows = NULL;
+    json_auto_t *readings = json_object(), *rows = NULL;
 
-    TRY(set_new(object, key, readings, err));
     TRY(rows_of(store,
                 "SELECT r.name, r.body AS 'body:json' FROM reading_member m"
                 " JOIN reading r ON r.id = m.reading WHERE m.reading_set = ?1"
@@ -73,7 +71,24 @@ static enum status set_readings(struct store *store, json_t *object, const char 
     EACH(row, rows)
         TRY(set_new(readings, member_string(row, "name"), json_incref(json_object_get(row, "body")),
                     err));
+    *ret = json_incref(readings);
     return STATUS_OK;
+}
+
+/* The readings of a set as {"name": {...}}; trials that share a set share the object. */
+static enum status set_readings(struct store *store, json_t *object, const char *key, int64_t set,
+                                struct error *err)
+{
+    char number[32];
+    json_t *readings;
+
+    snprintf(number, sizeof(number), "%lld", (long long)set);
+    readings = json_incref(json_object_get(store->sets, number));
+    if (!readings) {
+        TRY(read_set(store, set, &readings, err));
+        json_object_set(store->sets, number, readings);
+    }
+    return set_new(object, key, readings, err);
 }
 
 /* {"before": readings, "after": readings}; an `at` that is not there has no member. */
@@ -342,7 +357,10 @@ static enum status read_record(struct store *store, int64_t row, const char *kin
 
     if (own)
         TRY(store_snapshot_begin(store, err));
+    store->sets = json_object();
     status = read_whole(store, row, kind, sql, fill, ret, err);
+    json_decref(store->sets);
+    store->sets = NULL;
     if (own)
         store_snapshot_end(store);
     return status;
