@@ -1,6 +1,5 @@
 #include "reports/html.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -182,57 +181,65 @@ static void say_reading_guide(struct doc *doc)
             "The figures relate only to the device, software and time recorded with them.");
 }
 
-static enum status flush(struct text *text, FILE *out, struct error *err)
+/* What is kept of the cells while each is loaded once. */
+struct gathered {
+    struct store *store;
+    size_t marks;
+    struct html_appendix appendix;
+    struct html_error *errors; /* the largest of each cell; heap */
+    struct text articles;
+};
+
+static void gathered_finish(struct gathered *gathered)
 {
-    if (!text_ok(text))
-        return error_no_memory(err);
-    errno = 0;
-    if (fwrite(text->data, 1, text->length, out) != text->length || fflush(out) != 0)
-        return error_set_errno(err, errno ? errno : EIO, "writing the report");
-    text_clear(text);
-    return STATUS_OK;
+    html_appendix_finish(&gathered->appendix);
+    free(gathered->errors);
+    text_finish(&gathered->articles);
 }
 
-/* First pass: every cell as the table needs it, its largest error, and the content of the appendix.
- */
-static enum status collect(struct store *store, const int64_t *cells, size_t count,
-                           struct view *view, struct html_appendix *appendix,
-                           struct html_error *errors, struct error *err)
+static enum status gather_cell(void *context, const struct view *view, const struct view_cell *cell,
+                               struct error *err)
 {
-    TRY(view_load(store, cells, count, VIEW_SUMMARY, view, err));
-    for (size_t i = 0; i < count; ++i) {
-        CLEANUP(view_cell_finish) struct view_cell cell = {0};
+    struct gathered *gathered = context;
+    CLEANUP(doc_finish) struct doc doc = doc_new(&gathered->articles, &doc_html);
 
-        TRY(view_cell_load(store, cells[i], VIEW_FULL, &cell, err));
-        html_appendix_collect(appendix, &cell);
-        errors[i] = html_worst_error(&cell);
-    }
-    if (appendix->failed)
+    html_appendix_collect(&gathered->appendix, cell);
+    if (gathered->appendix.failed)
         return error_no_memory(err);
-    return STATUS_OK;
+    gathered->errors[cell - view->cells] = html_worst_error(cell);
+    return html_cell(&doc, gathered->store, cell, &view->campaigns[cell->campaign],
+                     &gathered->appendix, gathered->marks, err);
 }
 
-static enum status write_cells(struct store *store, const struct view *view,
-                               const struct html_appendix *appendix, FILE *out, struct doc *doc,
+static void count_only(struct doc *doc, const struct dossier_row *row)
+{
+    (void)doc;
+    (void)row;
+}
+
+/* How many marks each chart gets. */
+static enum status share_marks(struct store *store, const int64_t *cells, size_t count, size_t *ret,
                                struct error *err)
 {
     size_t trials = 1, marks;
 
-    for (size_t i = 0; i < view->cell_count; ++i)
-        trials += view->cells[i].trial_count;
+    for (size_t i = 0; i < count; ++i)
+        TRY(dossier_each_row(NULL, store, NULL, "SELECT 1 FROM trial WHERE cell = ?1", cells[i],
+                             count_only, &trials, err));
     marks = MARKS_TOTAL / trials;
-    marks = marks < MARKS_MIN ? MARKS_MIN : marks > MARKS_MAX ? MARKS_MAX : marks;
-    for (size_t i = 0; i < view->cell_count; ++i) {
-        CLEANUP(view_cell_finish) struct view_cell cell = {0};
-
-        TRY(view_cell_load(store, view->cells[i].id, VIEW_FULL, &cell, err));
-        cell.run = view->cells[i].run;
-        cell.database = view->cells[i].database;
-        TRY(html_cell(doc, store, &cell, &view->campaigns[view->cells[i].campaign], appendix, marks,
-                      err));
-        TRY(flush(doc->out, out, err));
-    }
+    *ret = marks < MARKS_MIN ? MARKS_MIN : marks > MARKS_MAX ? MARKS_MAX : marks;
     return STATUS_OK;
+}
+
+static enum status gather(struct store *store, const int64_t *cells, size_t count,
+                          struct gathered *gathered, struct view *ret, struct error *err)
+{
+    gathered->store = store;
+    gathered->errors = calloc(count + 1, sizeof(*gathered->errors));
+    if (!gathered->errors)
+        return error_no_memory(err);
+    TRY(share_marks(store, cells, count, &gathered->marks, err));
+    return view_load_each(store, cells, count, gather_cell, gathered, ret, err);
 }
 
 /* Results of decisions, comparisons, contracts and costs; nothing where nothing was compared. */
@@ -255,82 +262,60 @@ static enum status say_comparisons(struct doc *doc, struct store *store, const s
     return dossier_costs(doc, store, view, 2, err);
 }
 
-enum status report_html(struct store *store, const int64_t *cells, size_t count, FILE *out,
-                        struct error *err)
+static enum status append_page(struct text *out, struct store *store, struct view *view,
+                               const struct gathered *gathered, struct error *err)
 {
-    CLEANUP(html_appendix_finish) struct html_appendix appendix = {0};
     CLEANUP(html_pairs_finish) struct html_pairs pairs = {0};
-    CLEANUP(view_finish) struct view view = {0};
-    CLEANUP(text_finish) struct text text = {0};
-    CLEANUP(doc_finish) struct doc doc = doc_new(&text, &doc_html);
+    CLEANUP(doc_finish) struct doc doc = doc_new(out, &doc_html);
     json_auto_t *decisions = NULL;
-    AUTO_FREE struct html_error *errors = NULL;
 
-    if (count == 0)
-        return error_set(err, STATUS_INVALID, "a report needs at least one result");
-    html_appendix_init(&appendix);
-    text_init(&text);
-    errors = calloc(count, sizeof(*errors));
-    if (!errors)
-        return error_no_memory(err);
-    TRY(collect(store, cells, count, &view, &appendix, errors, err));
-    TRY(html_pairs_load(store, &view, &pairs, err));
-    TRY(dossier_newest(store, &view, &judgement_decide, &decisions, err));
-    html_page_begin(&text, "report", "Benchmark report", view.campaigns[0].uid);
-    html_first(&doc, &view, &pairs, json_array_get(decisions, 0));
-    text_append(&text, "<main>\n<h2 id=\"results\">Results</h2>\n");
-    html_results(&doc, &view);
+    TRY(html_pairs_load(store, view, &pairs, err));
+    TRY(dossier_newest(store, view, &judgement_decide, &decisions, err));
+    html_page_begin(out, "report", "Benchmark report", view->campaigns[0].uid);
+    html_first(&doc, view, &pairs, json_array_get(decisions, 0));
+    text_append(out, "<main>\n<h2 id=\"results\">Results</h2>\n");
+    html_results(&doc, view);
     if (json_array_size(decisions) > 0 && pairs.count > 0) {
-        text_append(&text, "<div class=\"first\"><div class=\"words\">\n");
-        html_pairs_words(&doc, &view, &pairs);
-        text_append(&text, "</div>\n");
-        html_pairs_picture(&doc, &view, &pairs);
-        text_append(&text, "</div>\n");
+        text_append(out, "<div class=\"first\"><div class=\"words\">\n");
+        html_pairs_words(&doc, view, &pairs);
+        text_append(out, "</div>\n");
+        html_pairs_picture(&doc, view, &pairs);
+        text_append(out, "</div>\n");
     }
     html_pairs_stack(&doc, &pairs);
-    html_pictures(&text, &view, errors);
-    TRY(html_history(&doc, store, &view, err));
-    TRY(say_comparisons(&doc, store, &view, decisions, err));
+    html_pictures(out, view, gathered->errors);
+    TRY(html_history(&doc, store, view, err));
+    TRY(say_comparisons(&doc, store, view, decisions, err));
     /* What the figures can be traced to: plan, program, protocol and command of each campaign. */
     doc_heading(&doc, 2, "provenance", "Provenance");
-    for (size_t i = 0; i < view.campaign_count; ++i)
-        say_campaign(&doc, &view, i);
-    TRY(write_cells(store, &view, &appendix, out, &doc, err));
-    text_append(&text,
-                "<p class=\"paper soft\">On paper a result is its figures, findings and "
-                "distribution. Every trial over time, readings, files and kernels are on the "
-                "page itself, and in the database.</p>\n<div class=\"full\">\n");
-    html_appendix_write(&text, &appendix);
-    html_doctor(&doc, &view);
-    text_append(&text, "</div>\n");
-    say_events(&doc, &view);
+    for (size_t i = 0; i < view->campaign_count; ++i)
+        say_campaign(&doc, view, i);
+    text_append_bytes(out, gathered->articles.data, gathered->articles.length);
+    text_append(out, "<p class=\"paper soft\">On paper a result is its figures, findings and "
+                     "distribution. Every trial over time, readings, files and kernels are on the "
+                     "page itself, and in the database.</p>\n<div class=\"full\">\n");
+    html_appendix_write(out, &gathered->appendix);
+    html_doctor(&doc, view);
+    text_append(out, "</div>\n");
+    say_events(&doc, view);
     say_reading_guide(&doc);
     text_append(
-        &text,
-        "</main>\n<footer class=\"colophon\"><p>Written by assay from its database; the page "
-        "holds no scripts and loads nothing. Missing values are shown as such and "
-        "never as 0.</p></footer>\n</div>\n</body>\n</html>\n");
-    return flush(&text, out, err);
+        out, "</main>\n<footer class=\"colophon\"><p>Written by assay from its database; the page "
+             "holds no scripts and loads nothing. Missing values are shown as such and "
+             "never as 0.</p></footer>\n</div>\n</body>\n</html>\n");
+    return text_ok(out) ? STATUS_OK : error_no_memory(err);
 }
 
 enum status report_html_text(struct store *store, const int64_t *cells, size_t count,
                              struct text *ret, struct error *err)
 {
-    AUTO_FREE char *data = NULL;
-    size_t length = 0;
-    FILE *stream = open_memstream(&data, &length);
-    enum status status;
+    CLEANUP(gathered_finish) struct gathered gathered = {.articles = TEXT_INIT};
+    CLEANUP(view_finish) struct view view = {0};
 
-    if (!stream)
-        return error_no_memory(err);
-    status = report_html(store, cells, count, stream, err);
-    if (fclose(stream) != 0 && status == STATUS_OK)
-        status = error_no_memory(err);
-    if (status == STATUS_OK)
-        text_append_bytes(ret, data, length);
-    if (status == STATUS_OK && !text_ok(ret))
-        status = error_no_memory(err);
-    return status;
+    if (count == 0)
+        return error_set(err, STATUS_INVALID, "a report needs at least one result");
+    TRY(gather(store, cells, count, &gathered, &view, err));
+    return append_page(ret, store, &view, &gathered, err);
 }
 
 enum status report_html_file(struct store *store, const int64_t *cells, size_t count,

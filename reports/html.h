@@ -2,8 +2,8 @@
  * html - one self-contained page of any number of results.
  *
  * No scripts, nothing fetched, a Content-Security-Policy that says so; light, dark, phone and paper
- * from one style sheet (style.css). The page is written cell by cell: memory holds the samples of
- * one cell at a time, whatever the size of the database. Detail of the charts is scaled to the
+ * from one style sheet (style.css). Each cell is loaded once, and memory holds the samples of one
+ * at a time. Detail of the charts is scaled to the
  * number of trials, so that a page stays below a few MB; what is left out by that is stated under
  * the chart.
  */
@@ -12,22 +12,16 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "harness/core/status.h"
 #include "harness/core/text.h"
 #include "results/store/store.h"
 
 /*
- * Writes the page of the given cells (row ids, shown in this order, grouped by campaign and device
- * in the table) to `out`. The caller closes and syncs it. INVALID without a cell; NOT_FOUND for an
- * unknown one; IO or NO_SPACE when writing fails; the store's own errors. After a failure `out` may
- * hold a part of the page.
+ * Appends the page of the given cells (row ids, shown in this order, grouped by campaign and device
+ * in the table). INVALID without a cell; NOT_FOUND for an unknown one; the store's own errors.
+ * After a failure `ret` may hold a part of the page.
  */
-enum status report_html(struct store *store, const int64_t *cells, size_t count, FILE *out,
-                        struct error *err);
-
-/* The same into memory, appended to `ret`. */
 enum status report_html_text(struct store *store, const int64_t *cells, size_t count,
                              struct text *ret, struct error *err);
 

@@ -34,11 +34,6 @@ static const struct {
     [HTML_APPENDIX_PROTOCOL] = {"protocol", "Declared protocols", "Protocol"},
 };
 
-void html_appendix_init(struct html_appendix *appendix)
-{
-    *appendix = (struct html_appendix){0};
-}
-
 void html_appendix_finish(struct html_appendix *appendix)
 {
     if (!appendix)
@@ -48,7 +43,7 @@ void html_appendix_finish(struct html_appendix *appendix)
         free(appendix->sections[i].users);
     }
     free(appendix->sections);
-    html_appendix_init(appendix);
+    *appendix = (struct html_appendix){0};
 }
 
 static struct html_section *section_for(struct html_appendix *appendix,

@@ -64,7 +64,6 @@ enum html_appendix_kind {
     HTML_APPENDIX_KINDS
 };
 
-void html_appendix_init(struct html_appendix *appendix);
 void html_appendix_finish(struct html_appendix *appendix);
 /*
  * Adds `body` (taken, finished) once per content, used by the cell. Returns the section's number

@@ -184,8 +184,8 @@ static void add_load_timeline(struct store *store, struct view_cell *cell)
     }
 }
 
-enum status view_cell_load(struct store *store, int64_t cell, enum view_depth depth,
-                           struct view_cell *ret, struct error *err)
+static enum status view_cell_load(struct store *store, int64_t cell, enum view_depth depth,
+                                  struct view_cell *ret, struct error *err)
 {
     json_t *root = NULL;
 
@@ -306,8 +306,42 @@ static enum status attach_campaign(struct store *store, struct view *view, struc
     return status;
 }
 
-enum status view_load(struct store *store, const int64_t *cells, size_t count,
-                      enum view_depth depth, struct view *ret, struct error *err)
+/* Leaves of a cell what a summary has, from its JSON. */
+static enum status cut_down(struct view_cell *cell, struct error *err)
+{
+    struct view_cell summary = {0};
+
+    TRY(view_cell_from_json(json_incref(cell->root), VIEW_SUMMARY, &summary, err));
+    summary.campaign = cell->campaign;
+    summary.run = cell->run;
+    summary.same_plan_here = cell->same_plan_here;
+    summary.same_plan_told = cell->same_plan_told;
+    summary.database = cell->database;
+    view_cell_finish(cell);
+    *cell = summary;
+    return STATUS_OK;
+}
+
+static enum status load_one(struct store *store, int64_t id, enum view_depth depth,
+                            const json_t *same_plans, struct view *view, struct error *err)
+{
+    struct view_cell *cell = &view->cells[view->cell_count];
+    const json_t *same;
+
+    TRY(view_cell_load(store, id, depth, cell, err));
+    ++view->cell_count;
+    TRY(attach_campaign(store, view, cell, err));
+    cell->run = view->campaigns[cell->campaign].run;
+    same = ledger_same_plan(same_plans, view->campaigns[cell->campaign].id);
+    cell->same_plan_here = member_integer(same, "here");
+    cell->same_plan_told = member_integer(same, "told");
+    cell->database = store_path_word(store);
+    return STATUS_OK;
+}
+
+static enum status load_all(struct store *store, const int64_t *cells, size_t count,
+                            enum view_depth depth, view_cell_fn *each, void *context,
+                            struct view *ret, struct error *err)
 {
     CLEANUP(view_finish)
     struct view view = {.cells = calloc(count + 1, sizeof(*view.cells)),
@@ -318,21 +352,27 @@ enum status view_load(struct store *store, const int64_t *cells, size_t count,
         return error_no_memory(err);
     TRY(ledger_same_plans(store, &same_plans, err));
     for (size_t i = 0; i < count; ++i) {
-        struct view_cell *cell = &view.cells[i];
-        const json_t *same;
-
-        TRY(view_cell_load(store, cells[i], depth, cell, err));
-        ++view.cell_count;
-        TRY(attach_campaign(store, &view, cell, err));
-        cell->run = view.campaigns[cell->campaign].run;
-        same = ledger_same_plan(same_plans, view.campaigns[cell->campaign].id);
-        cell->same_plan_here = member_integer(same, "here");
-        cell->same_plan_told = member_integer(same, "told");
-        cell->database = store_path_word(store);
+        TRY(load_one(store, cells[i], depth, same_plans, &view, err));
+        if (!each)
+            continue;
+        TRY(each(context, &view, &view.cells[i], err));
+        TRY(cut_down(&view.cells[i], err));
     }
     *ret = view;
     view = (struct view){0};
     return STATUS_OK;
+}
+
+enum status view_load(struct store *store, const int64_t *cells, size_t count,
+                      enum view_depth depth, struct view *ret, struct error *err)
+{
+    return load_all(store, cells, count, depth, NULL, NULL, ret, err);
+}
+
+enum status view_load_each(struct store *store, const int64_t *cells, size_t count,
+                           view_cell_fn *each, void *context, struct view *ret, struct error *err)
+{
+    return load_all(store, cells, count, VIEW_FULL, each, context, ret, err);
 }
 
 void view_finish(struct view *view)

@@ -170,11 +170,19 @@ enum status view_load(struct store *store, const int64_t *cells, size_t count,
                       enum view_depth depth, struct view *ret, struct error *err);
 void view_finish(struct view *view);
 
-/* One cell in full, as a view would hold it; `campaign`, `run` and `database` are left 0. Finish
- * with view_cell_finish. */
-enum status view_cell_load(struct store *store, int64_t cell, enum view_depth depth,
-                           struct view_cell *ret, struct error *err);
-/* From JSON alone (takes the reference, also on failure); for tests and for other sources. */
+/*
+ * The same in summary; `each` is given every cell in full, in the order given, with the campaigns
+ * so far. What it fails with is returned.
+ */
+typedef enum status view_cell_fn(void *context, const struct view *view,
+                                 const struct view_cell *cell, struct error *err);
+enum status view_load_each(struct store *store, const int64_t *cells, size_t count,
+                           view_cell_fn *each, void *context, struct view *ret, struct error *err);
+
+/*
+ * A cell from JSON alone (takes the reference, also on failure); for tests and for other sources.
+ * `campaign`, `run` and `database` are left 0. Finish with view_cell_finish.
+ */
 enum status view_cell_from_json(json_t *root, enum view_depth depth, struct view_cell *ret,
                                 struct error *err);
 void view_cell_finish(struct view_cell *cell);
