@@ -77,6 +77,40 @@ static void say_cost(struct doc *doc, const json_t *cost)
     }
 }
 
+/* The values of the figure "per" of a cost's options widen both ends. */
+static void widen(const json_t *cost, const char *per, double *lo, double *hi)
+{
+    EACH(option, json_object_get(cost, "options"))
+        EACH(figure, json_object_get(option, "figures")) {
+            const double value = member_number(json_object_get(figure, "cost"), "value");
+
+            if (isnan(value) || strcmp(member_text(figure, "per"), per) != 0)
+                continue;
+            *lo = fmin(*lo, value);
+            *hi = fmax(*hi, value);
+        }
+}
+
+bool cost_answer_words(struct text *out, const json_t *costs)
+{
+    const json_t *first = json_array_get(costs, 0);
+    const json_t *option = json_array_get(json_object_get(first, "options"), 0);
+    const json_t *figure = json_array_get(json_object_get(option, "figures"), 0);
+    const char *per = member_text(figure, "per");
+    char least[NUMBER_SIZE], most[NUMBER_SIZE];
+    double lo = INFINITY, hi = -INFINITY;
+
+    EACH(cost, costs)
+        widen(cost, per, &lo, &hi);
+    if (lo > hi)
+        return false;
+    doc_phrase(out, "{bold %s", number_format_digits(lo, 3, least));
+    if (strcmp(least, number_format_digits(hi, 3, most)) != 0)
+        doc_phrase(out, " to %s", most);
+    doc_phrase(out, " %s} %s", member_text(json_object_get(first, "prices"), "currency"), per);
+    return true;
+}
+
 void cost_document(struct doc *doc, const json_t *costs)
 {
     static const struct doc_column columns[] = {{"Option", 0}, {"Per", 0}, {"Cost", 0}};

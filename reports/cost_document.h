@@ -10,4 +10,10 @@
  * caption. */
 void cost_document(struct doc *doc, const json_t *costs);
 
+/*
+ * "0.28 to 0.41 EUR per million good tokens": the first figure of all options of all costs, as far
+ * as it is of the same work. False: none is known.
+ */
+bool cost_answer_words(struct text *out, const json_t *costs);
+
 #endif

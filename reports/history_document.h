@@ -12,4 +12,8 @@
  */
 void history_changes(struct doc *doc, const json_t *series, const char *database);
 
+/* The last `most` of its results, the oldest first: when, what value, and what of the stack differs
+ * from the one before; as a table. */
+void history_results(struct doc *doc, const json_t *series, size_t most);
+
 #endif

@@ -19,6 +19,9 @@ extern const struct embed_file report_style[];
 #define MARKS_MIN 120
 #define MARKS_MAX 2000
 
+/* With more results each is folded below its line. */
+#define UNFOLDED_MAX 3
+
 /* Printed pages name their document and page number (ISO/IEC 17025, 7.8.2.1). */
 static void append_sheet_names(struct text *out, const char *title, const char *id)
 {
@@ -185,6 +188,7 @@ static void say_reading_guide(struct doc *doc)
 struct gathered {
     struct store *store;
     size_t marks;
+    bool unfolded; /* results are few: each is shown as a whole */
     struct html_appendix appendix;
     struct html_error *errors; /* the largest of each cell; heap */
     struct text articles;
@@ -207,8 +211,11 @@ static enum status gather_cell(void *context, const struct view *view, const str
     if (gathered->appendix.failed)
         return error_no_memory(err);
     gathered->errors[cell - view->cells] = html_worst_error(cell);
-    return html_cell(&doc, gathered->store, cell, &view->campaigns[cell->campaign],
-                     &gathered->appendix, gathered->marks, err);
+    html_cell_summary(&gathered->articles, cell, gathered->unfolded);
+    TRY(html_cell(&doc, gathered->store, cell, &view->campaigns[cell->campaign],
+                  &gathered->appendix, gathered->marks, err));
+    text_append(&gathered->articles, "</details>\n");
+    return STATUS_OK;
 }
 
 static void count_only(struct doc *doc, const struct dossier_row *row)
@@ -235,6 +242,7 @@ static enum status gather(struct store *store, const int64_t *cells, size_t coun
                           struct gathered *gathered, struct view *ret, struct error *err)
 {
     gathered->store = store;
+    gathered->unfolded = count <= UNFOLDED_MAX;
     gathered->errors = calloc(count + 1, sizeof(*gathered->errors));
     if (!gathered->errors)
         return error_no_memory(err);
@@ -262,43 +270,75 @@ static enum status say_comparisons(struct doc *doc, struct store *store, const s
     return dossier_costs(doc, store, view, 2, err);
 }
 
-static enum status append_page(struct text *out, struct store *store, struct view *view,
-                               const struct gathered *gathered, struct error *err)
+/* Links to the headings of level 2 of a page's body. */
+static void append_contents(struct text *out, const struct text *body)
 {
-    CLEANUP(html_pairs_finish) struct html_pairs pairs = {0};
-    CLEANUP(doc_finish) struct doc doc = doc_new(out, &doc_html);
-    json_auto_t *decisions = NULL;
+    static const char heading[] = "<h2 id=\"";
 
-    TRY(html_pairs_load(store, view, &pairs, err));
-    TRY(dossier_newest(store, view, &judgement_decide, &decisions, err));
-    html_page_begin(out, "report", "Benchmark report", view->campaigns[0].uid);
-    html_first(&doc, view, &pairs, json_array_get(decisions, 0));
-    text_append(out, "<main>\n<h2 id=\"results\">Results</h2>\n");
-    html_results(&doc, view);
-    if (json_array_size(decisions) > 0 && pairs.count > 0) {
+    text_append(out, "<nav class=\"contents\" aria-label=\"Contents\">\n");
+    for (const char *at = body->data; (at = strstr(at, heading)) != NULL;) {
+        const size_t id = strcspn(at += strlen(heading), "\"");
+
+        text_append_format(out, "<a href=\"#%.*s\">%.*s</a>\n", (int)id, at,
+                           (int)strcspn(at + id + 2, "<"), at + id + 2);
+    }
+    text_append(out, "</nav>\n");
+}
+
+static enum status append_main(struct doc *doc, struct store *store, struct view *view,
+                               const struct gathered *gathered, const struct html_pairs *pairs,
+                               const json_t *decisions, struct error *err)
+{
+    struct text *out = doc->out;
+
+    doc_heading(doc, 2, "results", "Results");
+    html_results(doc, view);
+    if (json_array_size(decisions) > 0 && pairs->count > 0) {
         text_append(out, "<div class=\"first\"><div class=\"words\">\n");
-        html_pairs_words(&doc, view, &pairs);
+        html_pairs_words(doc, view, pairs);
         text_append(out, "</div>\n");
-        html_pairs_picture(&doc, view, &pairs);
+        html_pairs_picture(doc, view, pairs);
         text_append(out, "</div>\n");
     }
-    html_pairs_stack(&doc, &pairs);
+    html_pairs_stack(doc, pairs);
     html_pictures(out, view, gathered->errors);
-    TRY(html_history(&doc, store, view, err));
-    TRY(say_comparisons(&doc, store, view, decisions, err));
+    TRY(html_history(doc, store, view, err));
+    TRY(say_comparisons(doc, store, view, decisions, err));
     /* What the figures can be traced to: plan, program, protocol and command of each campaign. */
-    doc_heading(&doc, 2, "provenance", "Provenance");
+    doc_heading(doc, 2, "provenance", "Provenance");
     for (size_t i = 0; i < view->campaign_count; ++i)
-        say_campaign(&doc, view, i);
+        say_campaign(doc, view, i);
+    doc_heading(doc, 2, "each", "Each result");
     text_append_bytes(out, gathered->articles.data, gathered->articles.length);
     text_append(out, "<p class=\"paper soft\">On paper a result is its figures, findings and "
                      "distribution. Every trial over time, readings, files and kernels are on the "
                      "page itself, and in the database.</p>\n<div class=\"full\">\n");
     html_appendix_write(out, &gathered->appendix);
-    html_doctor(&doc, view);
+    html_doctor(doc, view);
     text_append(out, "</div>\n");
-    say_events(&doc, view);
-    say_reading_guide(&doc);
+    say_events(doc, view);
+    say_reading_guide(doc);
+    return text_ok(out) ? STATUS_OK : error_no_memory(err);
+}
+
+static enum status append_page(struct text *out, struct store *store, struct view *view,
+                               const struct gathered *gathered, struct error *err)
+{
+    CLEANUP(html_pairs_finish) struct html_pairs pairs = {0};
+    CLEANUP(text_finish) struct text body = TEXT_INIT, contents = TEXT_INIT;
+    CLEANUP(doc_finish) struct doc first = doc_new(out, &doc_html);
+    CLEANUP(doc_finish) struct doc doc = doc_new(&body, &doc_html);
+    json_auto_t *decisions = NULL, *costs = NULL;
+
+    TRY(html_pairs_load(store, view, &pairs, err));
+    TRY(dossier_newest(store, view, &judgement_decide, &decisions, err));
+    TRY(dossier_newest(store, view, &judgement_cost, &costs, err));
+    TRY(append_main(&doc, store, view, gathered, &pairs, decisions, err));
+    append_contents(&contents, &body);
+    html_page_begin(out, "report", "Benchmark report", view->campaigns[0].uid);
+    html_first(&first, view, &pairs, json_array_get(decisions, 0), costs, &contents);
+    text_append(out, "<main>\n");
+    text_append_bytes(out, body.data, body.length);
     text_append(
         out, "</main>\n<footer class=\"colophon\"><p>Written by assay from its database; the page "
              "holds no scripts and loads nothing. Missing values are shown as such and "

@@ -217,6 +217,26 @@ static void say_citation(struct doc *doc, const struct view_cell *cell,
     doc->out->failed |= line.failed;
 }
 
+void html_cell_summary(struct text *out, const struct view_cell *cell, bool is_open)
+{
+    enum metric_id id = METRIC_ITERATION_TIME;
+    CLEANUP(text_finish) struct text words = TEXT_INIT;
+    struct view_figure figure;
+
+    text_append_format(out, "<details class=\"fold\"%s><summary>", is_open ? " open=\"\"" : "");
+    phrase_title(&words, cell);
+    if (view_figure_of(id, view_headline(cell, &id), &figure))
+        doc_phrase(&words, figure.marked ? " {bold (%s%s)}" : " {bold %s%s}", figure.value,
+                   figure.of);
+    else
+        doc_phrase(&words, " {care %s}", view_no_value_label(cell));
+    doc_phrase(&words, " {soft %s %s, %s, %s}", figure.spread, view_verdict_label(cell),
+               cell->device_spec, cell->result);
+    doc_html_phrases(out, words.data);
+    text_append(out, "</summary>\n");
+    out->failed = out->failed || words.failed;
+}
+
 enum status html_cell(struct doc *doc, struct store *store, const struct view_cell *cell,
                       const struct view_campaign *campaign, const struct html_appendix *appendix,
                       size_t marks, struct error *err)

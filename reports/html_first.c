@@ -10,9 +10,11 @@
 #include <string.h>
 
 #include "harness/core/cleanup.h"
+#include "reports/cost_document.h"
 #include "reports/decision_words.h"
 #include "reports/html_decision.h"
 #include "reports/html_pictures.h"
+#include "reports/serving_table.h"
 
 /* How many different texts there are at `offset` of the cells; the first is returned. */
 static const char *first_of(const struct view *view, const char *(*text)(const struct view_cell *),
@@ -163,17 +165,105 @@ static struct tally tally_of(const struct view *view)
     return tally;
 }
 
-static void say_answer_of_one(struct doc *doc, const struct view_cell *cell)
-{
-    enum metric_id id = METRIC_ITERATION_TIME;
-    AUTO_FREE char *anchor = phrase_result_id(cell), *words = html_cell_words(cell, false);
-    struct view_figure figure;
+/* Results whose headline is of one metric and unit, and the two ends of them. */
+struct span {
+    enum metric_id id;
+    const char *unit;
+    const struct view_cell *ends[2];
+    double values[2];
+    size_t count;
+    bool marked; /* none is more than an indication */
+};
 
-    doc_add(doc, "{link #%s %.120s}", anchor, words);
-    if (view_figure_of(id, view_headline(cell, &id), &figure))
-        doc_say(doc, "short", ": %s%s.", figure.marked ? "an indication of " : "", figure.value);
-    else
-        doc_say(doc, "short", ": %s, %s.", view_no_value_label(cell), view_no_value_reason(cell));
+#define SPANS_MAX 4
+
+static void widen(struct span *span, const struct view_cell *cell, double value, bool marked)
+{
+    if (marked && !span->marked)
+        return;
+    if (span->marked && !marked)
+        *span = (struct span){.id = span->id, .unit = span->unit};
+    if (span->count == 0 || value < span->values[0]) {
+        span->ends[0] = cell;
+        span->values[0] = value;
+    }
+    if (span->count++ == 0 || value > span->values[1]) {
+        span->ends[1] = cell;
+        span->values[1] = value;
+    }
+}
+
+/* In the order of the results; returns how many. */
+static size_t spans_of(const struct view *view, bool of_servers, struct span spans[SPANS_MAX])
+{
+    size_t count = 0, k;
+
+    for (size_t i = 0; i < view->cell_count; ++i) {
+        enum metric_id id = METRIC_ITERATION_TIME;
+        const struct metric_value *value = view_headline(&view->cells[i], &id);
+
+        if (!value || (!of_servers && serving_is_cell(&view->cells[i], NULL)))
+            continue;
+        for (k = 0; k < count && (spans[k].id != id || strcmp(spans[k].unit, value->unit)); ++k)
+            ;
+        if (k == SPANS_MAX)
+            continue;
+        if (k == count)
+            spans[count++] = (struct span){.id = id, .unit = value->unit, .marked = true};
+        widen(&spans[k], &view->cells[i], value->value, value->grade == METRIC_GRADE_D);
+    }
+    return count;
+}
+
+static void append_end(struct text *out, const struct view_cell *cell)
+{
+    AUTO_FREE char *anchor = phrase_result_id(cell), *words = html_cell_words(cell, false);
+
+    doc_phrase(out, "{link #%s %.80s}", anchor, words);
+}
+
+/* "6.6 to 51 GB/s: add fp32 to copy fp32." */
+static void say_span(struct doc *doc, const struct span *span)
+{
+    const struct metric_value *most = view_metric(span->ends[1], span->id);
+    const struct number_unit unit = view_metric_unit(span->id, most);
+    const bool is_one = span->ends[0] == span->ends[1];
+    struct view_figure figure;
+    char ends[NUMBER_SIZE];
+
+    view_figure_of(span->id, most, &figure);
+    number_format_ends(span->values[0], span->values[1], &unit, 3, ends);
+    doc_add(doc, "{bold %s%s %s%s}", span->marked ? "(" : "", is_one ? figure.number : ends,
+            unit.name, span->marked ? ")" : "");
+    if (metrics[span->id].kind != METRIC_KIND_RATE)
+        doc_add(doc, " %s", metrics[span->id].label);
+    doc_add(doc, ": ");
+    append_end(&doc->block, span->ends[0]);
+    if (!is_one) {
+        doc_add(doc, " to ");
+        append_end(&doc->block, span->ends[1]);
+    }
+    doc_say(doc, "short", "%s.", span->marked ? ", an indication" : "");
+}
+
+/* What each server carries, and the levels of all else. */
+static void say_numbers(struct doc *doc, const struct view *view)
+{
+    struct span spans[SPANS_MAX];
+    size_t told = 0, count;
+
+    for (size_t i = 0; i < view->cell_count; ++i) {
+        CLEANUP(text_finish) struct text words = TEXT_INIT;
+
+        if (!serving_is_first(view, i) || !serving_carried_words(view, i, &words))
+            continue;
+        append_end(&doc->block, &view->cells[i]);
+        doc_say(doc, "short", ": %s", words.data);
+        ++told;
+    }
+    count = spans_of(view, told == 0, spans);
+    for (size_t i = 0; i < count; ++i)
+        say_span(doc, &spans[i]);
 }
 
 static void say_answer(struct doc *doc, const struct view *view, const struct tally *tally)
@@ -189,10 +279,12 @@ static void say_answer(struct doc *doc, const struct view *view, const struct ta
                   {tally->none, "came to no value"}};
     const char *before = ": ";
 
-    if (view->cell_count == 1) {
-        say_answer_of_one(doc, &view->cells[0]);
+    say_numbers(doc, view);
+    if (view->cell_count == 1 && tally->none + tally->unsupported > 0)
+        doc_say(doc, "short", "%s: %s.", view_no_value_label(&view->cells[0]),
+                view_no_value_reason(&view->cells[0]));
+    if (view->cell_count == 1)
         return;
-    }
     doc_add(doc, "%zu results", view->cell_count);
     for (size_t i = 0; i < sizeof(shares) / sizeof(*shares); ++i) {
         if (shares[i].count == 0)
@@ -200,7 +292,7 @@ static void say_answer(struct doc *doc, const struct view *view, const struct ta
         doc_add(doc, "%s%zu %s", before, shares[i].count, shares[i].words);
         before = ", ";
     }
-    doc_say(doc, "short", ".");
+    doc_say(doc, NULL, ".");
 }
 
 /* "95 % intervals of ±1.2 % to ±3 %" */
@@ -281,8 +373,15 @@ static void say_limits(struct doc *doc, const struct view *view)
     doc->out->failed = doc->out->failed || words.failed;
 }
 
+static void say_cost(struct doc *doc, const json_t *costs)
+{
+    if (!cost_answer_words(&doc->block, costs))
+        return;
+    doc_say(doc, "short", " ({link #cost cost})");
+}
+
 void html_first(struct doc *doc, const struct view *view, const struct html_pairs *pairs,
-                const json_t *decision)
+                const json_t *decision, const json_t *costs, const struct text *contents)
 {
     const struct tally tally = tally_of(view);
     struct text *out = doc->out;
@@ -301,9 +400,11 @@ void html_first(struct doc *doc, const struct view *view, const struct html_pair
         html_pairs_words(doc, view, pairs);
     } else {
         say_answer(doc, view, &tally);
+        say_cost(doc, costs);
         say_certainty(doc, view, &tally);
     }
     say_limits(doc, view);
+    text_append_bytes(out, contents->data, contents->length);
     text_append(out, "</div>\n");
     if (decision)
         html_decision_picture(out, decision, "decision-1");

@@ -13,6 +13,7 @@
 
 #define RESULTS_LEAST 3
 #define CHANGES_MAX 32
+#define LINES_MAX ((size_t)100)
 
 /* Whether a series is long enough, and has a result of the page. */
 static bool is_shown(void *context, const json_t *rows)
@@ -88,15 +89,25 @@ enum status html_history(struct doc *doc, struct store *store, struct view *view
     json_auto_t *all = NULL;
 
     TRY(history_make(store, &query, &all, err));
-    if (json_array_size(all) > 0)
-        doc_heading(doc, 2, "history", "History");
+    if (json_array_size(all) == 0)
+        return STATUS_OK;
+    doc_heading(doc, 2, "history", "History");
+    doc_open(doc, DOC_GROUP, "series");
     EACH(series, all) {
+        const size_t count = json_array_size(json_object_get(series, "results"));
+
         doc_open(doc, DOC_GROUP, "picture");
         doc_heading(doc, 3, NULL, "%.64s %s {soft %.60s}", member_text(series, "workload"),
                     member_text(series, "precision"), member_text(series, "device"));
         append_plot(doc->out, series, series_at + 1);
         history_changes(doc, series, NULL);
+        doc_add(doc, "The last %zu results, with what differs from the one before",
+                count < LINES_MAX ? count : LINES_MAX);
+        doc_open(doc, DOC_FOLD, NULL);
+        history_results(doc, series, LINES_MAX);
+        doc_close(doc);
         doc_close(doc);
     }
+    doc_close(doc);
     return STATUS_OK;
 }

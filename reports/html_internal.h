@@ -134,6 +134,9 @@ void html_context(struct doc *doc, const struct view_cell *cell,
 
 /* ---- html_cell.c ---- */
 
+/* Begins what a result is folded into, </details>, with a line that names it and its value. */
+void html_cell_summary(struct text *out, const struct view_cell *cell, bool is_open);
+
 enum status html_cell(struct doc *doc, struct store *store, const struct view_cell *cell,
                       const struct view_campaign *campaign, const struct html_appendix *appendix,
                       size_t marks, struct error *err);

@@ -52,10 +52,11 @@ enum status html_history(struct doc *doc, struct store *store, struct view *view
 
 /* ---- html_first.c ---- */
 
-/* What was asked, the answer, how sure it is, and one picture of it. `decision`: one between
- * results of the page (html_decision.h), or NULL. */
+/* What was asked, the answer in numbers, how sure it is, and one picture of it. `decision`: one
+ * between results of the page (html_decision.h), or NULL; `costs`: those of dossier_newest;
+ * `contents`: HTML, which stands before the picture. */
 void html_first(struct doc *doc, const struct view *view, const struct html_pairs *pairs,
-                const json_t *decision);
+                const json_t *decision, const json_t *costs, const struct text *contents);
 
 /* ---- html_pictures.c: nothing where the results have no such picture ---- */
 

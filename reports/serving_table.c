@@ -163,8 +163,7 @@ void serving_capacity_words(struct text *out, const struct capacity_result *c, d
         text_append_format(out, "at rates down to %.6g/s they are not shown to be kept.", lowest);
 }
 
-/* Over the rates of a table, in ascending order. */
-static void say_capacity(struct doc *doc, const struct view *view, size_t index)
+bool serving_carried_words(const struct view *view, size_t index, struct text *ret)
 {
     const struct view_cell *first = &view->cells[index];
     struct serving_declared declared;
@@ -189,11 +188,11 @@ static void say_capacity(struct doc *doc, const struct view *view, size_t index)
         serving_declared_read(json_object_get(first->root, "workload"), &declared, NULL) !=
             STATUS_OK ||
         serving_capacity(results, count, &declared.limits, &capacity, NULL) != STATUS_OK)
-        return;
+        return false;
     if (capacity.state == CAPACITY_INCONCLUSIVE)
-        return;
-    serving_capacity_words(&doc->block, &capacity, results[0].rate, results[count - 1].rate);
-    doc_end(doc, NULL);
+        return false;
+    serving_capacity_words(ret, &capacity, results[0].rate, results[count - 1].rate);
+    return true;
 }
 
 /* " fp32 on opencl:0, arm a"; the precision of an endpoint is not known. */
@@ -252,6 +251,7 @@ void serving_table(struct doc *doc, const struct view *view, bool is_brief)
         }
         doc_close(doc);
         say_shares(doc, view, i);
-        say_capacity(doc, view, i);
+        if (serving_carried_words(view, i, &doc->block))
+            doc_end(doc, NULL);
     }
 }

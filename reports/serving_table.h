@@ -18,6 +18,10 @@ bool serving_is_cell(const struct view_cell *cell, char ret_rate[SERVING_RATE_SI
 void serving_capacity_words(struct text *out, const struct capacity_result *capacity, double lowest,
                             double highest);
 
+/* Appends that sentence on the server whose first cell is `index` of the view; false: its rates
+ * tell nothing. */
+bool serving_carried_words(const struct view *view, size_t index, struct text *ret);
+
 /* A table of each server; nothing where the view has none. `is_brief`: with short heads. */
 void serving_table(struct doc *doc, const struct view *view, bool is_brief);
 

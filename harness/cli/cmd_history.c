@@ -11,7 +11,6 @@
 #include "harness/core/member.h"
 #include "harness/core/number.h"
 #include "protocols/comparability.h"
-#include "reports/comparison_words.h"
 #include "reports/history_document.h"
 #include "reports/view.h"
 #include "results/analysis/history.h"
@@ -58,36 +57,6 @@ static void append_strip(struct text *out, const json_t *series, size_t columns)
     text_finish(&marks);
 }
 
-static void say_results(struct doc *doc, const json_t *series)
-{
-    static const struct doc_column columns[] = {
-        {"result", DOC_NAME}, {"when", 0}, {"figure", 0}, {"changed", 0}};
-    const json_t *results = json_object_get(series, "results");
-    const size_t count = json_array_size(results);
-
-    doc_table(doc, NULL, columns, sizeof(columns) / sizeof(*columns));
-    for (size_t i = count > LINES_MAX ? count - LINES_MAX : 0; i < count; i++) {
-        const json_t *result = json_array_get(results, i);
-        const double figure = member_real(result, "value");
-        const double lo = member_real(result, "lo"), hi = member_real(result, "hi");
-        const bool has_interval = json_is_number(json_object_get(result, "lo"));
-        const struct number_unit unit = view_series_unit(series, figure);
-        const char *created = member_text(result, "created"), *clock = strchr(created, 'T');
-        char value[NUMBER_SIZE], half[NUMBER_SIZE] = "";
-
-        if (has_interval)
-            number_format_half_width(figure, lo, hi, half);
-        doc_add(doc, "%s\t%.10s %.5s\t%s %s\t", member_text(result, "id"), created,
-                clock ? clock + 1 : "",
-                number_format_unit_digits(figure, &unit,
-                                          has_interval ? number_digits(figure, lo, hi) : 4, value),
-                half);
-        comparison_names_words(&doc->block, json_object_get(result, "stack"), SIZE_MAX);
-        doc_end(doc, NULL);
-    }
-    doc_close(doc);
-}
-
 static void say_series(struct doc *doc, const json_t *series, const char *database, size_t columns)
 {
     const json_t *results = json_object_get(series, "results");
@@ -103,7 +72,7 @@ static void say_series(struct doc *doc, const json_t *series, const char *databa
             member_text(series, "device"), count, count == 1 ? "" : "s");
     if (count > 1)
         append_strip(doc->out, series, columns);
-    say_results(doc, series);
+    history_results(doc, series, LINES_MAX);
     history_changes(doc, series, database);
 }
 

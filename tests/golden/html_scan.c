@@ -8,12 +8,13 @@
 #define DEPTH_MAX 64
 
 static const char *const written[] = {
-    "html",   "head",    "meta",    "title", "style", "body",   "div",        "header",   "main",
-    "footer", "section", "article", "aside", "h1",    "h2",     "h3",         "h4",       "p",
-    "b",      "i",       "br",      "wbr",   "span",  "code",   "pre",        "small",    "sup",
-    "a",      "dl",      "dt",      "dd",    "ul",    "ol",     "li",         "table",    "caption",
-    "thead",  "tbody",   "tr",      "th",    "td",    "figure", "figcaption", "details",  "summary",
-    "time",   "svg",     "desc",    "path",  "rect",  "circle", "text",       "colgroup", "col",
+    "html", "head",   "meta",       "title",   "style",    "body",  "div",  "header",
+    "main", "footer", "section",    "article", "aside",    "h1",    "h2",   "h3",
+    "h4",   "p",      "b",          "i",       "br",       "wbr",   "span", "code",
+    "pre",  "small",  "sup",        "a",       "dl",       "dt",    "dd",   "ul",
+    "ol",   "li",     "table",      "caption", "thead",    "tbody", "tr",   "th",
+    "td",   "figure", "figcaption", "details", "summary",  "time",  "svg",  "desc",
+    "path", "rect",   "circle",     "text",    "colgroup", "col",   "nav",
 };
 static const char *const empty[] = {"meta", "br", "wbr", "col"};
 

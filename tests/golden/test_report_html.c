@@ -133,6 +133,7 @@ TEST(the_first_screen_answers)
     report_page_render(&page, &html);
     text_before(html.data, "<h2 id=\"results\"", &words);
     assert_non_null(strstr(words.data, "How fast are 5 workloads on "));
+    assert_non_null(strstr(words.data, " GB/s"));
     assert_non_null(strstr(words.data, "5 results: "));
     assert_non_null(strstr(words.data, "1 came to no value"));
     assert_non_null(strstr(words.data, "How sure:  95 % intervals of "));
@@ -145,6 +146,10 @@ TEST(the_first_screen_answers)
     }
     assert_true(strstr(html.data, "<h2 id=\"provenance\"") >
                 strstr(html.data, "<h2 id=\"results\""));
+    /* Its contents lead to every heading, and more than three results are folded. */
+    assert_int_equal(html_count(html.data, "<a href=\"#provenance\">Provenance</a>"), 1);
+    assert_int_equal(html_count(html.data, "<a href=\"#each\">Each result</a>"), 1);
+    assert_int_equal(html_count(html.data, "<details class=\"fold\"><summary>"), 5);
     text_finish(&html);
     text_finish(&words);
     report_page_close(&page);
