@@ -57,7 +57,7 @@ enum finding_severity {
     X(DISTURBED, "disturbed", WARNING, NUMBERS("share", "change"),                                 \
       "{share:%} of the samples lie {change:+%} off the level before and after them: a disturbance " \
       "that passed, and the mean is of everything",                                                \
-      "look for what ran then (`assay show` has load, clocks and temperature of each trial), and " \
+      "look for what ran then (`assay show --all` has load, clocks and temperature of each trial), and " \
       "measure again")                                                                             \
     X(DRIFT, "drift", WARNING, NUMBERS("change"),                                           \
       "drift of {change:+%} over the window",                                                      \
@@ -122,7 +122,7 @@ enum finding_severity {
     X(TREND_OF_TRIALS, "trend_of_trials", WARNING, NUMBERS("change", "p"),                         \
       "the level moved by {change:+%} from the first trial to the last, which chance explains in " \
       "{p:%} of campaigns: the interval reaches both ends",                                        \
-      "find what moves (`assay show` has temperature, clocks and load of each trial), or compare " \
+      "find what moves (`assay show --all` has temperature, clocks and load of each trial), or compare " \
       "in pairs, where it falls on both arms (`assay ab`)")                                        \
     X(SERIAL_TRIALS, "serial_trials", WARNING, NUMBERS("correlation", "p"),                        \
       "trials that follow each other are alike (correlation {correlation:g}), which chance "       \

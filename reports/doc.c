@@ -1,5 +1,6 @@
 #include "reports/doc.h"
 
+#include <stdint.h>
 #include <string.h>
 
 #include "harness/core/cleanup.h"
@@ -142,13 +143,16 @@ size_t doc_plain_length(const char *phrases)
     return length;
 }
 
-void doc_plain(struct text *out, const char *phrases)
+void doc_plain_short(struct text *out, const char *phrases, size_t digest)
 {
+    bool in_digest = false;
+
     while (*phrases) {
         const size_t length = doc_plain_length(phrases);
 
-        text_append_bytes(out, phrases, length);
+        text_append_bytes(out, phrases, in_digest && length > digest ? digest : length);
         phrases += length;
+        in_digest = *phrases == MARK_DIGEST;
         if (*phrases == MARK_LINK)
             phrases += strcspn(phrases, "\x0c");
         else if (*phrases == MARK_COMMAND || *phrases == MARK_COMMAND_END)
@@ -157,6 +161,11 @@ void doc_plain(struct text *out, const char *phrases)
             text_append(out, *phrases == '\n' ? "; " : "  ");
         phrases += *phrases != '\0';
     }
+}
+
+void doc_plain(struct text *out, const char *phrases)
+{
+    doc_plain_short(out, phrases, SIZE_MAX);
 }
 
 /* ---- blocks ---- */

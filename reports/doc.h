@@ -77,6 +77,8 @@ struct doc {
     size_t column_count;
     struct text rows; /* of a table whose columns are laid out where it ends */
     bool is_stacked; /* such a table's look says "stacked": a narrow medium writes cells as lines */
+    bool is_short;   /* of digests lines have the beginning, as pages do */
+    bool is_joined;  /* or "fixed", of many wide columns: as a fact, its cells joined */
     /* Of the caller, after doc_new. */
     bool is_brief;                    /* of a fold the summary alone is written */
     size_t width;                     /* of lines, the columns that a table may take; 0: any */
@@ -130,6 +132,16 @@ void doc_html_phrases(struct text *out, const char *phrases);
 void html_phrase(struct text *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Phrases in words alone, as JUnit's messages and labels of pictures have them. */
 void doc_plain(struct text *out, const char *phrases);
+/* The same with so many characters of each digest. */
+void doc_plain_short(struct text *out, const char *phrases, size_t digest);
+
+/*
+ * Appends what doc_lines made, with lines of at most `columns`: what continues stands below a
+ * line's second column, or is indented.
+ */
+void doc_wrap(struct text *out, const char *lines, size_t columns);
+/* Words from `column` on, up to `to`, and the end of the line; further lines begin at `indent`. */
+void doc_wrap_words(struct text *out, const char *string, size_t column, size_t indent, size_t to);
 
 /* ---- for media ---- */
 

@@ -2,15 +2,17 @@
  * A document as plain lines, each as long as it is: whoever writes to a terminal wraps them
  * (output_append_lines), and other programs read them.
  */
+#include <stdint.h>
 #include <string.h>
 
 #include "harness/core/cleanup.h"
 #include "reports/doc.h"
-#include "reports/terminal_internal.h"
 
 #define LABEL_WIDTH 22 /* of facts */
 #define GAP 2          /* between columns */
 #define LAST_WIDTH 24  /* of a table's last column, at least */
+#define DIGEST_SHOWN 12
+#define JOINED_WIDTH 24 /* of the first cells of a table whose others are joined */
 
 /* Two blanks for each box around it but the page and groups. */
 static void append_indent(struct doc *doc)
@@ -28,12 +30,17 @@ static void append_padded(struct text *out, const char *string, size_t width, bo
                        right ? 0 : (int)blanks, "");
 }
 
+static void append_plain(struct doc *doc, struct text *out, const char *phrases)
+{
+    doc_plain_short(out, phrases, doc->is_short ? DIGEST_SHOWN : SIZE_MAX);
+}
+
 static void append_fact(struct doc *doc, size_t index, char *cell, bool is_last)
 {
     CLEANUP(text_finish) struct text plain = TEXT_INIT;
 
     (void)index;
-    doc_plain(&plain, cell);
+    append_plain(doc, &plain, cell);
     append_padded(doc->out, plain.data, is_last ? 0 : LABEL_WIDTH, false);
     text_append(doc->out, is_last ? "\n" : "  ");
 }
@@ -41,7 +48,7 @@ static void append_fact(struct doc *doc, size_t index, char *cell, bool is_last)
 static void keep_cell(struct doc *doc, size_t index, char *cell, bool is_last)
 {
     (void)index;
-    doc_plain(&doc->rows, cell);
+    append_plain(doc, &doc->rows, cell);
     text_append_char(&doc->rows, is_last ? '\n' : '\t');
 }
 
@@ -85,13 +92,16 @@ static void append_head(struct text *out, const struct doc_column *column)
 
 static void open(struct doc *doc, const char *look)
 {
+    doc->is_stacked = look && strstr(look, "stacked");
+    doc->is_joined = look && !doc->is_stacked && strstr(look, "fixed");
     if (doc->block.length > 0) { /* a caption, a summary, or what begins an item */
+        text_append(doc->out, doc->is_joined && doc->out->length > 0 ? "\n" : "");
         text_append(doc->out, doc_box(doc) == DOC_ITEM ? "  - " : "");
         doc_plain(doc->out, doc->block.data);
         text_append_char(doc->out, '\n');
     }
-    doc->is_stacked = look && strstr(look, "stacked");
-    for (size_t i = 0; doc_box(doc) == DOC_TABLE && !doc->is_stacked && i < doc->column_count;
+    for (size_t i = 0;
+         doc_box(doc) == DOC_TABLE && !doc->is_stacked && !doc->is_joined && i < doc->column_count;
          i++) {
         append_head(&doc->rows, &doc->columns[i]);
         text_append_char(&doc->rows, i + 1 < doc->column_count ? '\t' : '\n');
@@ -135,6 +145,31 @@ static void append_stacked(struct doc *doc, char *rows)
     text_append_char(doc->out, '\n');
 }
 
+/* The first cell as a label, and the others that say something after it. */
+static void append_joined(struct doc *doc, char *rows)
+{
+    size_t column = 0, said = 0;
+
+    for (char *end; *rows; rows = end + 1) {
+        const bool is_last = (end = rows + strcspn(rows, "\t\n"))[0] == '\n';
+
+        *end = '\0';
+        if (column == 0) {
+            text_append(doc->out, "  ");
+            append_padded(doc->out, rows, JOINED_WIDTH, false);
+            if (text_columns(rows) > JOINED_WIDTH)
+                text_append_format(doc->out, "\n%*s", JOINED_WIDTH + 2, "");
+            text_append(doc->out, "  ");
+            said = 0;
+        } else if (*rows) {
+            text_append_format(doc->out, "%s%s", said++ ? "; " : "", rows);
+        }
+        if (is_last)
+            text_append_char(doc->out, '\n');
+        column = is_last ? 0 : column + 1;
+    }
+}
+
 /* Without the blanks before an empty last cell. */
 static void end_line(struct text *out)
 {
@@ -160,7 +195,6 @@ static size_t longest_word(const char *string)
  */
 static void append_last(struct doc *doc, const char *lead, const char *cell)
 {
-    struct terminal terminal = terminal_make(doc->out, doc->width, false);
     const size_t used = text_columns(lead);
 
     if (doc->width == 0 || used + text_columns(cell) <= doc->width ||
@@ -168,8 +202,8 @@ static void append_last(struct doc *doc, const char *lead, const char *cell)
         text_append_format(doc->out, "%s%s", lead, cell);
         end_line(doc->out);
     } else {
-        terminal.columns = doc->width;
-        terminal_wrap(&terminal, TONE_PLAIN, lead, cell);
+        text_append(doc->out, lead);
+        doc_wrap_words(doc->out, cell, used, used, doc->width);
     }
 }
 
@@ -215,6 +249,8 @@ static void close(struct doc *doc)
     measure(doc->rows.data, widths);
     if (doc->is_stacked)
         append_stacked(doc, doc->rows.data);
+    else if (doc->is_joined)
+        append_joined(doc, doc->rows.data);
     else if (!fits(doc, widths)) /* without the row of heads */
         append_stacked(doc, strchr(doc->rows.data, '\n') + 1);
     else

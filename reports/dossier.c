@@ -5,6 +5,7 @@
 #include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 #include "harness/core/file.h"
+#include "reports/cell_document.h"
 #include "reports/citation.h"
 #include "reports/dossier_internal.h"
 #include "reports/html_decision.h"
@@ -114,9 +115,7 @@ static void say_attempts(struct doc *doc, const struct view *view)
             doc_say(doc, NULL, " has.");
             continue;
         }
-        html_attempts(doc, &view->cells[i]);
-        if (view->cells[i].trial_count > 0)
-            html_checks(doc, &view->cells[i]);
+        cell_sections(doc, &view->cells[i], CELL_DOSSIER);
     }
 }
 

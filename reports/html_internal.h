@@ -125,13 +125,6 @@ void html_stages(struct text *out, struct store *store, const struct view_cell *
 void html_clocks(struct text *out, struct store *store, const struct view_cell *cell,
                  const struct html_loaded *loaded);
 
-/* ---- html_attempts.c, html_context.c ---- */
-
-void html_checks(struct doc *doc, const struct view_cell *cell);
-void html_attempts(struct doc *doc, const struct view_cell *cell);
-void html_context(struct doc *doc, const struct view_cell *cell,
-                  const struct view_campaign *campaign, const struct html_appendix *appendix);
-
 /* ---- html_cell.c ---- */
 
 /* Begins what a result is folded into, </details>, with a line that names it and its value. */

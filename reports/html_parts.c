@@ -138,8 +138,10 @@ void html_reading_table(struct doc *doc, const char *caption, const struct readi
 
         doc_add(doc, "%s\t", reading->name);
         phrase_reading(&doc->block, reading);
-        doc_say(doc, NULL, "\t{soft %s}",
-                reading->source && *reading->source ? reading->source : NULL);
+        if (reading->source && *reading->source)
+            doc_say(doc, NULL, "\t{soft %s %s}", reading_method(reading->source), reading->source);
+        else
+            doc_say(doc, NULL, "\t{none not recorded}");
     }
     doc_close(doc);
 }

@@ -1,5 +1,5 @@
 /* Telemetry of each trial: strips over time, and what was unavailable. */
-#include "reports/html_internal.h"
+#include "reports/cell_document.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -8,7 +8,6 @@
 
 #include "harness/core/cleanup.h"
 #include "harness/core/member.h"
-#include "reports/view_json.h"
 
 #define STRIPS_MAX 14
 #define MISSING INT64_MIN
@@ -151,37 +150,6 @@ static void add_part(struct strips *strips, struct store *store, int64_t trial, 
              "stopped by the cgroup's quota");
 }
 
-/* Channels without values, each with its reason; the samplers' own cost. */
-static void say_missing(struct doc *doc, const struct view_trial *trial)
-{
-    static const struct doc_column columns[] = {{"Source", DOC_NAME | DOC_BREAK},
-                                                {"What came of it", DOC_BREAK}};
-
-    doc_table(doc, "tight", columns, sizeof(columns) / sizeof(*columns));
-    EACH(part, trial->telemetry) {
-        const char *name = member_text(part, "part"), *message = member_string(part, "message");
-        struct view_count ticks = view_json_count(part, "ticks"),
-                          late = view_json_count(part, "late_ticks"),
-                          cpu = view_json_count(part, "cpu_ns");
-
-        doc_add(doc, "%s\t%lld polls, %lld missed", name, ticks.known ? (long long)ticks.value : 0,
-                late.known ? (long long)late.value : 0);
-        if (cpu.known)
-            doc_add(doc, ", %.1f ms of processor time to sample it", (double)cpu.value / 1e6);
-        doc_end(doc, NULL);
-        if (message)
-            doc_say(doc, NULL, "not whole\t%s", message);
-        EACH(channel, json_object_get(part, "channels")) {
-            const char *reason = member_string(channel, "reason");
-
-            if (!view_telemetry_series(trial, name, member_text(channel, "name")))
-                doc_say(doc, NULL, "%s\t{none unavailable: %s}", member_text(channel, "name"),
-                        reason ? reason : "it had no value in this trial");
-        }
-    }
-    doc_close(doc);
-}
-
 static void append_trial(struct text *out, struct store *store, const struct view_cell *cell,
                          size_t at)
 {
@@ -237,6 +205,6 @@ void html_telemetry(struct doc *doc, struct store *store, const struct view_cell
     doc_add(doc, "What was sampled, what it cost, and what could not be had (trial %lld)",
             (long long)shown->number);
     doc_open(doc, DOC_FOLD, NULL);
-    say_missing(doc, shown);
+    cell_telemetry(doc, shown);
     doc_close(doc);
 }

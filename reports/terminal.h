@@ -31,7 +31,7 @@ void report_terminal_table(struct text *out, const struct view *view, size_t col
  * stack, citation. `cell` is loaded with VIEW_FULL.
  */
 void report_terminal_cell(struct text *out, const struct view_campaign *campaign,
-                          const struct view_cell *cell, size_t columns, bool colour);
+                          const struct view_cell *cell, size_t columns);
 
 /*
  * The same in at most twelve lines at 80 columns, unless names are very long: system,
@@ -44,7 +44,6 @@ void report_terminal_brief(struct text *out, const struct view_cell *cell, size_
  * Every reading of the device and of one trial's surroundings with status, method and place. `cell`
  * is loaded with VIEW_FULL.
  */
-void report_terminal_readings(struct text *out, const struct view_cell *cell, size_t columns,
-                              bool colour);
+void report_terminal_readings(struct text *out, const struct view_cell *cell, size_t columns);
 
 #endif

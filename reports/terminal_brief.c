@@ -72,6 +72,7 @@ static void append_result(const struct terminal *terminal, const struct view_cel
     enum metric_id id = METRIC_ITERATION_TIME;
     const struct metric_value *value = view_headline(cell, &id);
     const char *reason = view_no_value_reason(cell);
+    AUTO_FREE char *imported = cell->imported.present ? view_imported_words(cell) : NULL;
     struct view_figure figure;
     CLEANUP(text_finish) struct text line = TEXT_INIT;
 
@@ -94,8 +95,7 @@ static void append_result(const struct terminal *terminal, const struct view_cel
     brief_fact(terminal, "Result", line.data);
     text_clear(&line);
     if (cell->imported.present)
-        text_append_format(&line, "imported from %s",
-                           cell->imported.program ? cell->imported.program : "another program");
+        text_append(&line, imported ? imported : "imported");
     else
         text_append_format(&line, "%s; %zu of %lld planned trials completed",
                            view_verdict_label(cell), cell->ok_count,
@@ -113,7 +113,7 @@ static size_t lines_of(const struct text *out)
     return lines;
 }
 
-/* Findings that are shown while there is room, and how many more there are. */
+/* Findings that are shown as far as each has room, and how many more there are. */
 struct findings {
     const struct terminal *terminal;
     size_t room, lines, shown, left;
@@ -128,8 +128,7 @@ static void say_finding(void *context, enum finding_severity severity, const cha
     terminal.out = &out;
     brief_fact(&terminal, findings->shown ? "" : "Findings", string);
     /* A value that must not be relied on is never shown without the reason. */
-    if (severity != FINDING_CRITICAL &&
-        (findings->left > 0 || findings->lines + lines_of(&out) > findings->room)) {
+    if (severity != FINDING_CRITICAL && findings->lines + lines_of(&out) > findings->room) {
         findings->left++;
     } else {
         text_append(findings->terminal->out, text_ok(&out) ? out.data : "");
@@ -144,7 +143,7 @@ static void append_left(const struct terminal *terminal, const struct view_cell 
 {
     CLEANUP(text_finish) struct text line = TEXT_INIT;
 
-    text_append_format(&line, "%zu %s: assay show %s%s%s", left,
+    text_append_format(&line, "%zu %s: assay show --all %s%s%s", left,
                        some_are_shown ? "more" : "of them", cell->result,
                        cell->database ? " --db " : "", cell->database ? cell->database : "");
     brief_fact(terminal, some_are_shown ? "" : "Findings", line.data);

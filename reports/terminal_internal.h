@@ -28,24 +28,12 @@ void terminal_rule(const struct terminal *terminal);
  */
 void terminal_wrap(const struct terminal *terminal, enum terminal_tone tone, const char *lead,
                    const char *string);
-/* "label      value" with the value wrapped in its column. */
-void terminal_fact(const struct terminal *terminal, const char *label, const char *value);
 void terminal_heading(const struct terminal *terminal, const char *heading);
 /* "9f2c41aa/3  triad, fp32, batch 1": which result it is. */
 void terminal_title(const struct terminal *terminal, const struct view_cell *cell);
 
-/* terminal_readings.c: each on a line; `sources`: with its status, method and place. */
-void terminal_readings(const struct terminal *terminal, const struct reading_list *readings,
-                       bool sources);
-/* The trial whose environment represents the cell's; NULL: none recorded it. */
-const struct view_trial *terminal_shown_trial(const struct view_cell *cell);
-
 /* terminal_load_timeline.c: requests over a trial's time; `load_timeline` may be NULL. */
 void terminal_load_timeline(const struct terminal *terminal,
                             const struct load_timeline *load_timeline);
-
-/* terminal_telemetry.c: telemetry of a trial, and what was unavailable. */
-struct view_trial;
-void terminal_telemetry(const struct terminal *terminal, const struct view_trial *trial);
 
 #endif

@@ -7,7 +7,6 @@
 #include "reports/terminal_internal.h"
 
 #define COLUMNS_MIN 60
-#define LABEL_WIDTH 24
 
 size_t report_terminal_columns(int fd)
 {
@@ -134,26 +133,6 @@ void terminal_wrap(const struct terminal *terminal, enum terminal_tone tone, con
     } while (*at);
     terminal->out->failed = terminal->out->failed || printable.failed;
     text_finish(&printable);
-}
-
-void terminal_fact(const struct terminal *terminal, const char *label, const char *value)
-{
-    size_t width;
-    struct text lead = TEXT_INIT;
-
-    text_append(&lead, "  ");
-    escape_terminal_short(&lead, label, terminal->columns - 2);
-    width = text_columns(lead.data);
-    if (width > LABEL_WIDTH + 2) { /* too long for the line of its value */
-        text_append(terminal->out, lead.data);
-        text_append_char(terminal->out, '\n');
-        text_clear(&lead);
-        width = 0;
-    }
-    for (; width < LABEL_WIDTH + 4; ++width)
-        text_append_char(&lead, ' ');
-    terminal_wrap(terminal, TONE_PLAIN, lead.data, value && *value ? value : "not recorded");
-    text_finish(&lead);
 }
 
 void terminal_heading(const struct terminal *terminal, const char *heading)

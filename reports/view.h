@@ -314,13 +314,6 @@ extern const size_t view_phrase_count;
 typedef void view_client_fn(void *context, const char *label, const char *words);
 size_t view_client_each(const struct view_trial *trial, view_client_fn *each, void *context);
 
-/* ---- view_kernel.c ---- */
-
-/* "57 registers, 0 bytes spilled, 512 bytes shared" of a kernel of an artifact's "resources". */
-void view_kernel_words(const json_t *resources, struct text *ret);
-/* "NVRTC 13.0, 128 lanes, binary sha256 76d877accd9c"; of an artifact. */
-void view_artifact_words(const json_t *artifact, struct text *ret);
-
 /* ---- view_gemm.c: GEMMs, and attention ---- */
 
 /* Of the GEMMs, as the facts report; what they lack is NULL. */

@@ -361,7 +361,7 @@ char *view_imported_words(const struct view_cell *cell)
 
     text_append_format(&words,
                        "Imported: measured by %s%s%s, not by assay; the number is what its file "
-                       "says. `assay show` names the file and what it leaves out.",
+                       "says. `assay show --all` names the file and what it leaves out.",
                        imported->program ? imported->program : "another program",
                        imported->program_version ? " " : "",
                        imported->program_version ? imported->program_version : "");

@@ -20,7 +20,7 @@
 #include "results/formats/peak_sheet.h"
 #include "results/store/store.h"
 
-enum { KEY_SERIES = 0x100, KEY_DUMP, KEY_READINGS, KEY_BRIEF, KEY_PEAKS };
+enum { KEY_SERIES = 0x100, KEY_DUMP, KEY_READINGS, KEY_PEAKS };
 
 /* The raw samples of every trial as CSV, the form that `assay analyze` reads. */
 static int show_series(struct store *store, int64_t cell)
@@ -127,12 +127,12 @@ static int show(const struct command_line *line, struct store *store, void *cont
     if (view_load(store, &row, 1, VIEW_FULL, &view, &err) != STATUS_OK)
         return command_fail(&err);
     if (command_has(line, KEY_READINGS))
-        report_terminal_readings(&out, &view.cells[0], output_columns(), output_colour());
-    else if (command_has(line, KEY_BRIEF))
-        report_terminal_brief(&out, &view.cells[0], output_columns(), output_colour());
-    else
+        report_terminal_readings(&out, &view.cells[0], output_columns());
+    else if (command_has(line, KEY_ALL))
         report_terminal_cell(&out, &view.campaigns[view.cells[0].campaign], &view.cells[0],
-                             output_columns(), output_colour());
+                             output_columns());
+    else
+        report_terminal_brief(&out, &view.cells[0], output_columns(), output_colour());
     if (append_peaks(&out, store, row, peaks, &err) != STATUS_OK)
         return command_fail(&err);
     return output_text(&out);
@@ -156,7 +156,9 @@ static int run(const struct command_line *line)
 }
 
 static const struct argp_option options[] = {
-    {"brief", KEY_BRIEF, NULL, 0, "system, configuration, result and findings in a dozen lines"},
+    {"all", KEY_ALL, NULL, 0,
+     "every figure, finding, attempt, check and file, and the whole context, in place of a dozen "
+     "lines"},
     {"series", KEY_SERIES, NULL, 0, "the raw samples of all its trials, as CSV"},
     {"readings", KEY_READINGS, NULL, 0,
      "every reading of the device and of a trial's surroundings, with its status, method and "
@@ -170,7 +172,7 @@ static const struct argp_option options[] = {
 const struct command command_show = {
     .name = "show",
     .arguments = "ID | BUNDLE [ID]",
-    .summary = "Show one result with its full context",
+    .summary = "Show one result: in a dozen lines, or with its full context",
     .text = "ID is what `assay results` lists, such as 9f2c41aa/3. A BUNDLE (what `assay bundle` "
             "writes) is verified and shown without being imported.",
     .options = options,

@@ -60,83 +60,14 @@ size_t output_columns(void)
     return report_terminal_columns(STDOUT_FILENO);
 }
 
-/* Words from `column` on, lines after the first indented by `indent`. */
-static void append_words(struct text *out, const char *string, size_t column, size_t indent,
-                         size_t to)
-{
-    bool first = true;
-
-    while (*string) {
-        size_t length = strcspn(string, " \n");
-        char word[256];
-
-        if (length >= sizeof(word))
-            length = sizeof(word) - 1;
-        memcpy(word, string, length);
-        word[length] = '\0';
-        if (column > indent && column + !first + text_columns(word) > to) {
-            text_append_format(out, "\n%*s", (int)indent, "");
-            column = indent;
-        } else if (!first) {
-            text_append_char(out, ' ');
-            column++;
-        }
-        first = false;
-        text_append(out, word);
-        column += text_columns(word);
-        string += length;
-        string += strspn(string, " \n");
-    }
-    text_append_char(out, '\n');
-}
-
-/*
- * Bytes of a line before the part that continues below: to its second column, or its indentation.
- */
-static size_t lead_of(const char *line, size_t columns)
-{
-    const size_t indent = strspn(line, " ");
-    const char *gap = strstr(line + indent, "  ");
-    const size_t length = gap ? (size_t)(gap - line) + strspn(gap, " ") : 0;
-
-    return length > 0 && line[length] && length <= columns / 3 * 2 ? length : indent;
-}
-
-static void append_line(struct text *out, const char *line, size_t columns)
-{
-    const size_t lead = lead_of(line, columns), indent = strspn(line, " ");
-    AUTO_FREE char *begin = NULL;
-
-    if (text_columns(line) <= columns || !line[lead]) {
-        text_append_format(out, "%s\n", line);
-        return;
-    }
-    begin = strndup(line, lead);
-    if (begin)
-        output_hanging(out, begin, line + lead, lead > indent ? text_columns(begin) : indent + 4,
-                       columns);
-    else
-        out->failed = true;
-}
-
 void output_append_lines(struct text *out, const char *string)
 {
     const size_t columns = output_terminal_columns();
 
-    if (columns == SIZE_MAX) {
+    if (columns == SIZE_MAX)
         text_append(out, string);
-        return;
-    }
-    while (*string) {
-        const size_t length = strcspn(string, "\n");
-        AUTO_FREE char *line = strndup(string, length);
-
-        if (line)
-            append_line(out, line, columns);
-        else
-            out->failed = true;
-        string += length + (string[length] == '\n');
-    }
+    else
+        doc_wrap(out, string, columns);
 }
 
 int output_lines(struct text *text)
@@ -181,7 +112,7 @@ int output_shown(const struct command_line *line, const json_t *object,
 
 void output_wrapped(struct text *out, const char *string, size_t from, size_t to)
 {
-    append_words(out, string, from, from, to);
+    doc_wrap_words(out, string, from, from, to);
 }
 
 void output_hanging(struct text *out, const char *lead, const char *string, size_t indent,
@@ -191,7 +122,7 @@ void output_hanging(struct text *out, const char *lead, const char *string, size
     if (to == SIZE_MAX)
         text_append_format(out, "%s\n", string);
     else
-        append_words(out, string, text_columns(lead), indent, to);
+        doc_wrap_words(out, string, text_columns(lead), indent, to);
 }
 
 size_t output_terminal_columns(void)

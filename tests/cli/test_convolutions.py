@@ -65,7 +65,7 @@ convolution:
                 self.assertEqual(gemm["library"], said["fp32"]["library"])
                 self.assertTrue(gemm["algorithm"])
                 self.assertTrue(gemm["weights"])
-        text = " ".join(self.assay("show", "1/1", "--db", self.db).out.split())
+        text = " ".join(self.assay("show", "--all", "1/1", "--db", self.db).out.split())
         self.assertIn(f"{said['fp32']['library']} {said['fp32']['version']}", text)
         self.assertIn("small, vendor", self.assay("report", "--db", self.db).out)
         self.assertEqual(self.query("SELECT DISTINCT flops, items, item_name, headline FROM cell"),

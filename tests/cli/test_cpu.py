@@ -88,7 +88,7 @@ memory_bound: {kernel: triad, elements: 100003}
         # The compiled kernel is among the mapped files, and it is the artifact's binary.
         jit = self.query("SELECT DISTINCT sha256 FROM libraries WHERE path LIKE '%/kcache/%.so'")
         self.assertEqual(len(jit), 2)  # the workload's, and the reference loop's
-        text = self.assay("show", "--db", self.db,
+        text = self.assay("show", "--all", "--db", self.db,
                           self.assay("results", "--db", self.db, "--ids").out.split()[0]).out
         self.assertIn("device.threads", text)
         self.assertIn(self.libraries["cc"]["path"], text)

@@ -229,7 +229,7 @@ class Dossier(CliTest):
         self.new_db()
         self.assertEqual(self.assay("import", offer, "--db", self.db).status, 0)
         page = self.dossier()
-        shown = self.assay("show", "last/1", "--db", self.db).out
+        shown = self.assay("show", "--all", "last/1", "--db", self.db).out
         for text in (page, shown):
             self.assertNotIn("shape that this version does not know", text)
         for name in ("host.kernel.release", "host.memory.total"):

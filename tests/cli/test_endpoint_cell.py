@@ -128,9 +128,9 @@ class Endpoint(CliTest):
         rows = self.assay("results", "--json", "--db", self.db).json()
         # What its server computes with, and in which batches, is not known.
         self.assertEqual([row["implementation"] for row in rows], ["unknown"] * len(rows))
-        shown = [line.split() for line in self.assay("show", rows[0]["id"], "--db", self.db).out.splitlines()]
-        self.assertIn(["implementation", "unknown"], shown)
-        self.assertNotIn(["batch", "1"], shown)
+        shown = [line.split() for line in self.assay("show", "--all", rows[0]["id"], "--db", self.db).out.splitlines()]
+        self.assertIn(["Implementation", "unknown"], shown)
+        self.assertIn(["Precision,", "batch", "unknown,", "not", "recorded"], shown)
         self.assertEqual([(row["scenario"], row["precision"], row["backend"]) for row in rows],
                          [("server@50", "unknown", "endpoint"), ("server@100", "unknown", "endpoint")])
         shown = self.assay("show", rows[0]["id"], "--json", "--db", self.db).json()
@@ -138,7 +138,7 @@ class Endpoint(CliTest):
         self.assertEqual(shown["device"]["readings"]["endpoint.version"]["value"], "1.2.3")
         self.assertIn("outputs_not_checked", {entry["code"] for entry in shown["estimate"]["findings"]})
         self.assertEqual({check["output"] for check in shown["trials"][0]["checks"]}, {"answer", "usage"})
-        self.assertIn("endpoint.version", self.assay("show", rows[0]["id"], "--db", self.db).out)
+        self.assertIn("endpoint.version", self.assay("show", "--all", rows[0]["id"], "--db", self.db).out)
         for words in (("results",), ("export", "csv", rows[0]["id"])):
             self.assertNotIn("imulated,true", self.assay(*words, "--db", self.db).out)
         self.assertIn("Under load: served", self.assay("results", "--db", self.db).out)
@@ -170,7 +170,7 @@ class Endpoint(CliTest):
                 if (slo["verdict"], slo["reason"]) != (verdict, reason):
                     skip_when_busy(self)
                 self.assertEqual((slo["verdict"], slo["reason"]), (verdict, reason))
-                self.assertIn(words, " ".join(self.assay("show", "last/1", "--db", self.db).out.split()))
+                self.assertIn(words, " ".join(self.assay("show", "--all", "last/1", "--db", self.db).out.split()))
                 self.assert_verified()
 
     def test_stalls_show_in_latency_and_attainment(self):

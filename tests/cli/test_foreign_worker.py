@@ -372,7 +372,7 @@ class Mark(CliTest):
             "results": self.in_words(self.output("results")),
             "results --json": self.in_row(row) and self.in_findings("results"),
             "show": self.in_words(self.output("show", one)),
-            "show --brief": self.in_words(self.output("show", one, "--brief")),
+            "show --all": self.in_words(self.output("show", one, "--all")),
             "show --json": self.in_findings("show", one),
             "page": self.in_words(self.report("html")),
             "dossier": self.in_words(self.report("dossier")),
@@ -391,7 +391,7 @@ class Mark(CliTest):
         self.run_synthetic(ASSAY_WORKER=WORKER, FOREIGN_MODE="own_failure")
         (row,) = self.assay("results", "--json", "--db", self.db).json()
         self.assertEqual((row["foreign_worker"], row["value"]), (WORKER, None))
-        for words in (("results",), ("show", row["id"]), ("show", row["id"], "--brief")):
+        for words in (("results",), ("show", row["id"]), ("show", row["id"], "--all")):
             self.assertTrue(self.in_words(self.output(*words)), words)
 
     def test_a_path_that_is_withheld(self):

@@ -103,7 +103,7 @@ gemm:
                          [("bf16", "emulated", "assay"), ("fp8_e5m2", "emulated", "assay")])
         self.assertIn("small, emulated", self.assay("report", "--db", self.db).out)
         self.assertIn("emulated (our text: bf16 stored", " ".join(
-            self.assay("show", "1/1", "--db", self.db).out.split()))
+            self.assay("show", "--all", "1/1", "--db", self.db).out.split()))
         page = os.path.join(self.folder, "page.html")
         self.assay("report", "--db", self.db, "--html", page)
         with open(page, encoding="utf-8") as file:
@@ -128,7 +128,7 @@ gemm:
         library = precisions["fp32"]["vendor"]["library"]
         self.assertEqual([row["library"] for row in rows], ["assay", library])
         self.assertIn("small, vendor", self.assay("report", "--db", self.db).out)
-        self.assertIn(library, self.assay("show", "1/2", "--db", self.db).out)
+        self.assertIn(library, self.assay("show", "--all", "1/2", "--db", self.db).out)
         self.assert_sound()
 
     def test_nothing_but_unsupported(self):

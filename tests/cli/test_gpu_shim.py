@@ -98,7 +98,7 @@ convolution:
         self.assertEqual(self.assay("report", "--db", self.db, "--html", page).status, 0)
         with open(page, encoding="utf-8") as file:
             self.assertIn("Some devices are simulated", file.read())
-        self.assertRegex(self.assay("show", "last/1", "--db", self.db).out,
+        self.assertRegex(self.assay("show", "--all", "last/1", "--db", self.db).out,
                          r"Libraries chosen by hand\s+.--lib, ASSAY_LIB_\.\.\.\):[^;]*\b" + BACKEND)
         shown = self.assay("show", "last/1", "--db", self.db, "--json").json()
         for name, reading in shown["device"]["readings"].items():
@@ -146,7 +146,7 @@ verify: {{{verify}}}
             self.assertEqual(facts[name]["library"], "cuDNN")
             self.assertIn("engine", facts[name]["algorithm"])
         self.assertIn("one operation of cuDNN", " ".join(
-            self.assay("show", "last/1", "--db", self.db).out.split()))
+            self.assay("show", "--all", "last/1", "--db", self.db).out.split()))
         # Without the library the same workload runs by GEMMs, and says so.
         self.db = os.path.join(self.folder, "without.db")
         without = self.run_attention(self.transformers()[1],
@@ -165,9 +165,9 @@ verify: {{{verify}}}
         call = self.assay("run", training, prefill, "--implementation", "vendor", "--device", BACKEND + ":0",
                           "--protocol", self.fast(), "--db", self.db)
         self.assertEqual(call.status, 0, call.err)
-        shown = [self.assay("show", f"last/{i}", "--db", self.db).out for i in (1, 2)]
+        shown = [self.assay("show", "--all", f"last/{i}", "--db", self.db).out for i in (1, 2)]
         words = [" ".join(page.split()) for page in shown]
-        self.assertRegex(words[0], r"loss scale 16777216 at first, \d+ at the end; \d+ of \d+ steps "
+        self.assertRegex(words[0], r"Loss scale 16777216 at first, \d+ at the end; \d+ of \d+ steps "
                          "overflowed and were skipped, the first after 0")
         # The step that overflowed was taken at the same weights, so its loss compares.
         self.assertIn("nats from fp32 at the same step, over the first 1", words[0])
@@ -176,10 +176,10 @@ verify: {{{verify}}}
             "c.id = t.cell WHERE c.workload_name = 'training_step' LIMIT 1")]
         self.assertLess(scale["last"], scale["initial"])
         self.assertGreater(scale["steps_skipped"], 0)
-        self.assertIn("calibration percentile 99.99 over 8 sequences in fp32; 9 GEMM inputs",
+        self.assertIn("Calibration percentile 99.99 over 8 sequences in fp32; 9 GEMM inputs",
                       words[1])
         for page in words:
-            self.assertIn("Kernels as compiled for the device workloads/kernels/", page)
+            self.assertIn("Kernel texts as compiled for the device workloads/kernels/", page)
             kernel = page[page.index("embedding_forward: "):][:90]
             self.assertRegex(kernel, r": (\d+ registers|registers unknown), \d+ bytes spilled, "
                              r"\d+ bytes shared")
@@ -248,7 +248,7 @@ verify: {{{verify}}}
             for gemm in gemms:
                 self.assertEqual(gemm["algorithm"], "IMPLICIT_GEMM, CUDNN_FMA_MATH")
                 self.assertEqual((gemm["algorithms"], gemm["tried"]), (4, 4))
-        shown = self.assay("show", "last/1", "--db", self.db)
+        shown = self.assay("show", "--all", "last/1", "--db", self.db)
         self.assertIn("IMPLICIT_GEMM, CUDNN_FMA_MATH", " ".join(shown.out.split()))
         again = self.assay("reproduce", "last/1", "--db", self.db,
                            ASSAY_SHIM_ALGORITHMS="1000,1000")

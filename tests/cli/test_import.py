@@ -218,12 +218,12 @@ class Import(CliTest):
         with open(page, encoding="utf-8") as file:
             html = file.read()
         for text in (self.assay("results", "--db", self.db).out, html,
-                     self.assay("show", rows["server"]["id"], "--db", self.db).out):
+                     self.assay("show", "--all", rows["server"]["id"], "--db", self.db).out):
             text = " ".join(text.split())
             self.assertIn("By its own rules the run is INVALID.", text)
             self.assertIn("2 ERRORS encountered", text)
         self.assertNotIn("INVALID",
-                         self.assay("show", rows["offline"]["id"], "--db", self.db).out)
+                         self.assay("show", "--all", rows["offline"]["id"], "--db", self.db).out)
 
     def test_many_files_of_one_program_are_one_remark(self):
         self.take(*(self.write(f"{i}.txt", OFFLINE.replace("33.75", f"{i}.5"))
@@ -311,7 +311,7 @@ class Import(CliTest):
         self.assertIn("(imported)", table)
         self.assertIn("measured by llama-bench 8cf427ff, not by assay", " ".join(table.split()))
         self.assertNotIn("first look", table)
-        shown = self.assay("show", row["id"], "--db", self.db).out
+        shown = self.assay("show", "--all", row["id"], "--db", self.db).out
         self.assertIn("not by assay", " ".join(shown.split()))
         self.assertIn("llama-bench does not record the driver", " ".join(shown.split()))
         page = os.path.join(self.folder, "page.html")

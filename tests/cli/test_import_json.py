@@ -282,7 +282,7 @@ class ImportJson(CliTest):
         self.assertEqual(readings["import.measured"]["value"], "2024-05-01 09:00:00")
         self.assertEqual(readings["device.name"]["status"], "unavailable")
         self.assertEqual(self.query("SELECT program_version FROM imports"), [("10.8.4",)])
-        shown = " ".join(self.assay("show", record["id"], "--db", self.db).out.split())
+        shown = " ".join(self.assay("show", "--all", record["id"], "--db", self.db).out.split())
         for words in ("Example GPU 24GB", "Debian 12", "12340.1, 12345.2, 12351.5 MB/s"):
             self.assertIn(words, shown)
 

@@ -71,7 +71,7 @@ class Lists(ListTest):
         campaign = self.measure()
         self.assertEqual(self.assay("amend", campaign + "/1", "--reason", "the fan was loud", "--db",
                                     self.db).status, 0)
-        out = self.assay("show", "--brief", campaign + "/1", "--db", self.db, COLUMNS="80").out
+        out = self.assay("show", campaign + "/1", "--db", self.db, COLUMNS="80").out
         self.assertLessEqual(len(out.splitlines()), 12, out)
         for part in (campaign + "/1  synthetic, fp32", "System ", "null:0", "simulated", "Configuration ",
                      "protocol fast", "Result ", "Verdict ", "2 of 2 planned trials", "the fan was loud"):
@@ -184,7 +184,7 @@ class Bundle(ListTest):
 
     def test_it_is_shown_without_being_imported(self):
         result = self.campaign + "/1"
-        for words in (("show", self.bundle), ("show", self.bundle, result), ("show", self.bundle, "--brief"),
+        for words in (("show", self.bundle), ("show", self.bundle, result), ("show", self.bundle, "--all"),
                       ("show", result, "--db", self.bundle), ("results", self.bundle, "--ids"),
                       ("results", self.bundle, self.campaign, "--ids"), ("results", "--ids", "--db", self.bundle)):
             self.assertIn(result, self.shown(*words), words)
@@ -199,7 +199,7 @@ class Bundle(ListTest):
         os.remove(self.db)
         table = self.shown("show", self.bundle)
         self.assertEqual([c in table for c in campaigns], [True, True])
-        self.assertIn(campaigns[0] + "/1", self.shown("show", "--brief", self.bundle, campaigns[0] + "/1"))
+        self.assertIn(campaigns[0] + "/1", self.shown("show", self.bundle, campaigns[0] + "/1"))
 
     def test_a_damaged_one_is_refused(self):
         with open(self.bundle, encoding="utf-8") as file:

@@ -182,7 +182,7 @@ class OneTruth(CliTest):
                        if re.match(r"\(?[\d.]+ \S", field)]
             self.assert_figure(row, figures[-2] if row["metric"] != "iteration_time" else figures[0])
             self.assertIn(f"{row['grade'] or ''} {self.label(row)}".strip(), line)
-            shown = self.assay("show", row["id"], "--db", self.db, COLUMNS="200").out
+            shown = self.assay("show", "--all", row["id"], "--db", self.db, COLUMNS="200").out
             self.assertIn(self.label(row) if row["verdict"] != "imported" else "Imported", shown)
             if row["grade"]:
                 self.assertIn(f"grade {row['grade']}", shown)

@@ -64,7 +64,7 @@ memory_bound: {{kernel: {kernel}, elements: 1000003}}
         self.assertLess(errors["fp32"], errors["fp16"])
         self.assertLess(errors["fp16"], errors["bf16"])
         self.assertLess(errors["bf16"], errors["int8"])
-        shown = self.assay("show", "last/2", "--db", self.db)
+        shown = self.assay("show", "--all", "last/2", "--db", self.db)
         self.assertIn("from fp32 at the same step", " ".join(shown.out.split()))
 
     def test_training_and_memory(self):

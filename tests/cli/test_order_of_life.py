@@ -226,7 +226,7 @@ class Run(CliTest):
         self.assertEqual(self.assay("results", "--db", self.db, "--ids").out.strip(), row["id"])
         self.assertIn("synthetic", self.assay("results", "--db", self.db).out)
 
-        shown = self.assay("show", row["id"], "--db", self.db)
+        shown = self.assay("show", "--all", row["id"], "--db", self.db)
         self.assertEqual(shown.status, 0, shown.err)
         self.assertIn("synthetic", shown.out)
         record = self.assay("show", row["id"], "--db", self.db, "--json").json()

@@ -89,7 +89,7 @@ class Packages(CliTest):
 
     def assert_shown(self, path, words):
         (uid,), = self.query("SELECT uid FROM campaign")
-        shown = self.assay("show", f"{uid[:8]}/1", "--db", self.db)
+        shown = self.assay("show", "--all", f"{uid[:8]}/1", "--db", self.db)
         self.assertIn(f"{path} is {words}: it has another content", " ".join(shown.out.split()))
 
 

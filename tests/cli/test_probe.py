@@ -211,8 +211,8 @@ class Probe(CliTest):
                          self.db, ASSAY_LIB_DNNL=ONEDNN)
         self.assertEqual(run.status, 0, run.err)
         self.assertEqual(self.query("SELECT DISTINCT simulated FROM device"), [(1,)])
-        shown = self.assay("show", "last/1", "--db", self.db).out
-        self.assertIn("Simulated device: a test of the tool", shown)
+        shown = self.assay("show", "--all", "last/1", "--db", self.db).out
+        self.assertIn("Simulated device. This tests the tool", shown)
 
     def test_a_library_is_reported_by_path_version_and_digest(self):
         answer = self.assay("devices", "cpu", "--json")

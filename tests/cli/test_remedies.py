@@ -71,7 +71,7 @@ class Remedies(CliTest):
         self.assertNotIn("Next", call.out)
         self.assertEqual(self.assay("report", "--html", "page.html", "--db", self.db).status, 0)
         with open(os.path.join(self.folder, "page.html"), encoding="utf-8") as page:
-            self.assertIn("<b class=\"soft\">failed</b>", page.read())
+            self.assertIn("<b><span class=\"soft\">failed</span></b>", page.read())
         self.assert_named_well(call.out + call.err)
 
     def test_long_protocols_are_no_first_look(self):
@@ -82,7 +82,7 @@ class Remedies(CliTest):
             self.assertEqual(self.assay("report", option, option[2:], "--db", self.db).status, 0)
         pages = [pathlib.Path(self.folder, name).read_text(encoding="utf-8") for name in ("html", "dossier")]
         calls = [self.assay(*words).out for words in (("show", "last/1", "--db", self.db), ("describe", "soak"),
-                                                      ("show", "last/1", "--brief", "--db", self.db),
+                                                      ("show", "last/1", "--all", "--db", self.db),
                                                       ("compare", "last/1", "last/1", "--db", self.db))]
         for text in pages + calls:
             self.assertNotIn("first look", " ".join(text.split()))

@@ -250,7 +250,7 @@ class Serving(CliTest):
                         "Latency \u00b7 " + rows[1]["id"], "Trial 1 \u00b7 " + rows[1]["id"]):
             self.assertIn(heading, html)
         for columns in 80, 120:
-            lines = self.assay("show", rows[0]["id"], "--db", self.db, COLUMNS=str(columns)).out.splitlines()
+            lines = self.assay("show", "--all", rows[0]["id"], "--db", self.db, COLUMNS=str(columns)).out.splitlines()
             sparks = [line for line in lines if line.startswith(("  backlog  ", "  longest  "))]
             self.assertEqual(len(sparks), 2, lines)
             for line in sparks:

@@ -56,8 +56,8 @@ class Shown(CliTest):
         self.assertNotIn(uids[10], notes)
         said = "One of 10 campaigns of the same plan"
         self.assertIn(f"{said}, which are all here: it may be the best of them",
-                      self.said("show", f"{uids[3]}/1", "--db", self.db))
-        self.assertNotIn("campaigns of the same plan", self.said("show", f"{uids[10]}/1", "--db", self.db))
+                      self.said("show", "--all", f"{uids[3]}/1", "--db", self.db))
+        self.assertNotIn("campaigns of the same plan", self.said("show", "--all", f"{uids[10]}/1", "--db", self.db))
         # Handed over, the best of ten is said to be that.
         call = self.assay("bundle", uids[3], "-o", "offer.assay", "--db", self.db)
         self.assertEqual(call.status, 0, call.err)
@@ -69,7 +69,7 @@ class Shown(CliTest):
                       "this may be the best of them", notes)
         self.assertIn("1 of its 11 campaigns are here", notes)
         said += " in its log, of which 1 here: it may be the best of them"
-        self.assertIn(said, self.said("show", "offer.assay"))
+        self.assertIn(said, self.said("show", "--all", "offer.assay"))
         self.assertIn(said, self.said("report", "offer.assay"))
         for form in ("html", "dossier"):
             page = os.path.join(self.folder, f"{form}.html")

@@ -92,8 +92,8 @@ class Stack(CliTest):
         self.assay("report", "--dossier", "d.html", "--db", self.db)
         with open(os.path.join(self.folder, "d.html"), encoding="utf-8") as file:
             self.assertTrue("1 files changed, came or went while trial 1" in file.read())
-        shown = self.assay("show", call.json()["results"][0]["id"], "--db", self.db).out
-        self.assertTrue("CHANGED during the window" in " ".join(shown.split()))
+        shown = self.assay("show", "--all", call.json()["results"][0]["id"], "--db", self.db).out
+        self.assertTrue("; changed, now not recorded" in " ".join(shown.split()))
 
     def compiler(self, text=""):
         found = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
@@ -135,7 +135,7 @@ class Stack(CliTest):
 
     def test_an_empty_variable_counts_as_unset(self):
         self.assertEqual(self.run_synthetic(ASSAY_HOST_ROOT="", ASSAY_LIB_CUDA="").status, 0)
-        shown = self.assay("show", "last/1", "--db", self.db).out
+        shown = self.assay("show", "--all", "last/1", "--db", self.db).out
         self.assertNotIn("taken from the folder", " ".join(shown.split()))
         self.assertNotIn("Libraries chosen by hand", shown)
 
@@ -154,7 +154,7 @@ class Stack(CliTest):
         call = self.run_synthetic(ASSAY_HOST_ROOT=root)
         self.assertEqual(call.status, 0, call.err)
         self.assertIn(f"come from the folder {root} (ASSAY_HOST_ROOT), not from the machine",
-                      " ".join(self.assay("show", "last/1", "--db", self.db).out.split()))
+                      " ".join(self.assay("show", "--all", "last/1", "--db", self.db).out.split()))
         reported = dict(self.query("SELECT name, value FROM conditions WHERE trial = 1"
                                    " AND (name LIKE 'host.firmware%' OR name LIKE 'host.driver%')"))
         self.assertEqual(reported, {

@@ -205,7 +205,7 @@ class Telemetry(CliTest):
         self.assertEqual(found["clock_moved"]["numbers"], {"low": 900e6, "high": 1500e6})
         self.assertEqual(found["device_shared"]["subject"], "; ".join(
             f"pid {i}, a declared stranger, 4096 bytes" for i in (1, 2, 3)) + "; and 2 more")
-        call = self.assay("show", "last/1", "--db", self.db)
+        call = self.assay("show", "--all", "last/1", "--db", self.db)
         self.assertIn("thermal", call.out)
         self.assertIn("System telemetry, trial 1", call.out)
         self.assertIn("unavailable: a null device has no memory", call.out)

@@ -58,7 +58,7 @@ class TrialFaults(CliTest):
         self.assertEqual([row[0] for row in rows], ["check_failed"] * 2)
         self.assertTrue(all(row[1] > 5 for row in rows), "the samples are kept")
         self.assertEqual(self.query("SELECT count(*) FROM estimate")[0][0], 0)
-        self.assertIn("check_failed", self.assay("show", "last/1", "--db", self.db).out
+        self.assertIn("check_failed", self.assay("show", "--all", "last/1", "--db", self.db).out
                       + self.assay("report", "--db", self.db).out
                       + self.assay("results", "--db", self.db).out)
 

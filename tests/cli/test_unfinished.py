@@ -62,7 +62,7 @@ class Unfinished(CliTest):
             for wrong in ("failed", "no end recorded", "not finished", "incomplete", "a later attempt counts"):
                 self.assertFalse(wrong in text, wrong)
         self.assertRegex(table, r"running \[\d(,\d)*\] +[1-5]/6")
-        self.assertRegex(one, r"running, [1-5] of 6 planned trials completed")
+        self.assertRegex(one, r"running; [1-5] of 6 planned trials completed")
         child.send_signal(signal.SIGKILL)
         child.wait()
         table, one, page = self.shown()

@@ -232,7 +232,7 @@ data: {source: markov, successors: 4}
             return f"{self.ends()[0]}, {tally.live} objects"
         if not tally.reached(fault) or not call_walk.is_needed(fault, tally):
             return None
-        shown = self.assay("show", "last/1", "--db", self.db).out
+        shown = self.assay("show", "--all", "last/1", "--db", self.db).out
         if fault.function not in walk.call.err or fault.function not in shown.replace("\n", " "):
             return f"{walk.call.err}\n{shown}"
         return None

@@ -247,7 +247,7 @@ class Worker(CliTest):
                                   **words)
                 self.assertEqual(call.status, 0, call.err)
                 self.assertEqual([arm["foreign_worker"] is None for arm in call.json()["arms"]], [bool(handed)] * 2)
-                shown = self.assay("show", rows[0]["id"], "--db", self.db).out
+                shown = self.assay("show", "--all", rows[0]["id"], "--db", self.db).out
                 self.assertEqual("another program than assay's own worker" in " ".join(shown.split()), not handed)
                 judged = call.json()["comparability"]
                 self.assertEqual(judged["verdict"], verdict, judged["reasons"])

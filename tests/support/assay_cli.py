@@ -318,7 +318,7 @@ class CliTest(unittest.TestCase):
             page = os.path.join(self.folder, "page.html")
             self.assertEqual(self.assay("report", "--html", page, "--db", self.db).status, 0)
             with open(page, encoding="utf-8") as file:
-                return self.assay("show", campaign + "/1", "--db", self.db).out, file.read()
+                return self.assay("show", "--all", campaign + "/1", "--db", self.db).out, file.read()
 
         def members(value, path):
             if isinstance(value, dict) and value:

@@ -201,7 +201,7 @@ static void render(void *context, json_t *root)
         return;
     text_init(&out);
     report_terminal_table(&out, &view, 80, false);
-    report_terminal_cell(&out, &campaign, &cells[0], 80, true);
+    report_terminal_cell(&out, &campaign, &cells[0], 80);
     assert_true(text_ok(&out));
     text_finish(&out);
     view_cell_finish(&cells[0]);

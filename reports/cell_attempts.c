@@ -1,5 +1,5 @@
 /* Outcomes of a result's checks, and every attempt at its trials. */
-#include "reports/html_internal.h"
+#include "reports/cell_document.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -137,7 +137,7 @@ static void say_check_table(struct doc *doc, const struct check_row *rows, size_
     doc_close(doc);
 }
 
-void html_checks(struct doc *doc, const struct view_cell *cell)
+void cell_checks(struct doc *doc, const struct view_cell *cell)
 {
     AUTO_FREE struct check_row *rows = calloc(CHECK_ROWS_MAX, sizeof(*rows));
     size_t more = 0, count = rows ? merge_checks(cell, rows, &more) : 0;
@@ -220,7 +220,7 @@ static void say_attempt(struct doc *doc, const struct view_cell *cell,
     doc_end(doc, NULL);
 }
 
-void html_attempts(struct doc *doc, const struct view_cell *cell)
+void cell_attempts(struct doc *doc, const struct view_cell *cell)
 {
     static const struct doc_column columns[] = {
         {"Trial", DOC_NAME},    {"Started", DOC_WHOLE}, {"Samples", DOC_NUMBER},
