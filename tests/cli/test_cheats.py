@@ -429,7 +429,8 @@ class Surroundings(CheatTest):
             self.assertIn(("preloaded", "LD_PRELOAD"), found)
             if ("clock_disagrees", "CLOCK_MONOTONIC_RAW") not in found:
                 continue  # it was slow from the end of the window on
-            self.assertIn("put libraries into the worker", self.assay("show", "--all", "last", "--db", self.db).out)
+            self.assertIn("put libraries into the worker",
+                          " ".join(self.assay("show", "--all", "last", "--db", self.db).out.split()))
             bundle = os.path.join(self.folder, "b.assay")
             for words in (("bundle", "last", "-o", bundle, "--db", self.db, "--withhold", "trial.facts"),
                           ("verify", bundle)):
