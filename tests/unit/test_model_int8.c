@@ -34,6 +34,13 @@ static float *random_weights(void)
     return weights;
 }
 
+static struct gpt2_int8_site site_of(const struct gpt2_shape *of, enum gpt2_tensor_id id,
+                                     uint64_t layer)
+{
+    return gpt2_int8_site_at(of, id == GPT2_WTE ? gpt2_int8_sites(of) - 1
+                                                : 4 * layer + (uint64_t)(id - GPT2_ATTN_W));
+}
+
 /* Each channel by itself, from the definition; one channel is all zero, one has a single weight. */
 TEST(weights)
 {
@@ -53,19 +60,20 @@ TEST(weights)
     for (size_t t = 0; t < gpt2_tensor_count(&shape); t++) {
         const struct gpt2_tensor tensor = gpt2_tensor_at(&shape, t);
         const bool head = tensor.id == GPT2_WTE;
+        struct gpt2_int8_site site;
 
         if (tensor.id == GPT2_WPE || tensor.id >= GPT2_LN1_G)
             continue;
+        site = site_of(&shape, tensor.id, tensor.layer);
         for (uint64_t o = 0; o < (head ? tensor.rows : tensor.columns); o++) {
             const uint64_t inputs = head ? tensor.columns : tensor.rows;
-            const float scale = scales[gpt2_int8_scale_offset(&shape, tensor.id, tensor.layer) + o];
+            const float scale = scales[site.scales + o];
             float largest = 0.0f;
 
             for (uint64_t i = 0; i < inputs; i++) {
                 const float w =
                     weights[tensor.offset + (head ? o * inputs + i : i * tensor.columns + o)];
-                const int8_t q =
-                    quantised[gpt2_int8_offset(&shape, tensor.id, tensor.layer) + o * inputs + i];
+                const int8_t q = quantised[site.weights + o * inputs + i];
 
                 largest = fmaxf(largest, fabsf(w));
                 assert_true(fabs((double)q - rint((double)w / (double)scale)) <= 1.0);
@@ -77,11 +85,11 @@ TEST(weights)
     }
     /* Rows of zeros are between the head's 41 and the layers. */
     assert_int_equal(gpt2_int8_head_rows(&shape), 44);
-    assert_true(gpt2_int8_offset(&shape, GPT2_ATTN_W, 0) >= 44 * 30);
+    assert_true(site_of(&shape, GPT2_ATTN_W, 0).weights >= 44 * 30);
     for (size_t i = 41 * 30; i < 44 * 30; i++)
         assert_int_equal(quantised[i], 0);
     assert_int_equal(compared, 41 * 30 + 2 * (30 * 90 + 30 * 30 + 2 * 30 * 77));
-    assert_int_equal(quantised[gpt2_int8_offset(&shape, GPT2_FC_W, 1) + 6 * 30 + 3], -127);
+    assert_int_equal(quantised[site_of(&shape, GPT2_FC_W, 1).weights + 6 * 30 + 3], -127);
     for (size_t i = 0; i < 9; i++)
         assert_true(noise[i] > 1e-3 && noise[i] < 0.2);
     free(weights);
@@ -314,14 +322,14 @@ TEST(damage)
     /* A channel of one weight is missing. */
     model_running_start(&running, device, USUAL, PRECISION_INT8);
     model = running.gpt2->model;
-    at = gpt2_int8_offset(&model->plan.shape, GPT2_FC_W, 1) + 5 * 32;
+    at = site_of(&model->plan.shape, GPT2_FC_W, 1).weights + 5 * 32;
     ASSERT_OK(device_upload(model->buffers[GPT2_WEIGHTS8], at, zeros, sizeof(zeros), err));
     expect_failure(&running, "weights.int8");
     model_running_stop(&running);
     /* A channel's scale is one percent off. */
     model_running_start(&running, device, USUAL, PRECISION_INT8);
     model = running.gpt2->model;
-    at = gpt2_int8_scale_offset(&model->plan.shape, GPT2_ATTN_W, 0) + 7;
+    at = site_of(&model->plan.shape, GPT2_ATTN_W, 0).scales + 7;
     ASSERT_OK(device_download(model->buffers[GPT2_WEIGHT_SCALES], 4 * at, &scale, 4, err));
     scale *= 1.01f;
     ASSERT_OK(device_upload(model->buffers[GPT2_WEIGHT_SCALES], 4 * at, &scale, 4, err));

@@ -104,25 +104,18 @@ static void compare_weights(const struct gpt2_shape *shape, const float *weights
                             const int8_t *quantised, const float *scales,
                             struct workload_check *check)
 {
-    for (size_t t = 0; t < gpt2_tensor_count(shape); t++) {
-        const struct gpt2_tensor tensor = gpt2_tensor_at(shape, t);
-        const bool head = tensor.id == GPT2_WTE;
-        const uint64_t outputs = head ? tensor.rows : tensor.columns;
-        const uint64_t inputs = head ? tensor.columns : tensor.rows;
+    for (uint64_t i = 0; i < gpt2_int8_sites(shape); i++) {
+        const struct gpt2_int8_site site = gpt2_int8_site_at(shape, i);
         double worst = 0.0;
 
-        if (tensor.id == GPT2_WPE || tensor.id >= GPT2_LN1_G)
-            continue;
 #pragma omp parallel for schedule(static) reduction(max : worst)
-        for (uint64_t o = 0; o < outputs; o++)
-            worst = fmax(
-                worst,
-                channel_error(
-                    weights + tensor.offset + (head ? o * inputs : o), inputs, head ? 1 : outputs,
-                    quantised + gpt2_int8_offset(shape, tensor.id, tensor.layer) + o * inputs,
-                    scales[gpt2_int8_scale_offset(shape, tensor.id, tensor.layer) + o]));
+        for (uint64_t o = 0; o < site.outputs; o++)
+            worst = fmax(worst, channel_error(weights + site.from + o * site.output_stride,
+                                              site.inputs, site.input_stride,
+                                              quantised + site.weights + o * site.inputs,
+                                              scales[site.scales + o]));
         check->error = fmax(check->error, worst);
-        check->compared += tensor.count;
+        check->compared += site.outputs * site.inputs;
     }
 }
 

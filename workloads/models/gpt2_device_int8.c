@@ -8,37 +8,36 @@
 
 /* A linear node's GEMM. */
 struct site {
-    enum gpt2_tensor_id weight;
-    uint64_t layer, inputs;
-    bool head;
+    struct gpt2_int8_site of;
     float scale; /* of its input */
     struct op_int8_sums sums;
 };
 
+/* Sites are the linear nodes in their order. */
+static uint64_t number_of(const struct session *session, const struct graph_node *node)
+{
+    uint64_t ret = 0;
+
+    for (const struct graph_node *i = session->graph->nodes; i < node; i++)
+        ret += i->op == &graph_op_linear;
+    return ret;
+}
+
 static struct site site_of(const struct session *session, const struct graph_node *node)
 {
     const struct gpt2_device *model = session->model;
-    const struct gpt2_shape *shape = &model->plan.shape;
-    const uint32_t weight = node->in[1], matrices = GPT2_LN1_G - GPT2_ATTN_W;
-    const bool head = weight == GPT2_WTE;
-    struct site ret = {
-        .weight = head ? GPT2_WTE
-                       : (enum gpt2_tensor_id)(GPT2_ATTN_W + (weight - GPT2_ATTN_W) % matrices),
-        .layer = head ? 0 : (weight - GPT2_ATTN_W) / matrices,
-        .inputs = session->places[node->in[0]].columns,
-        .head = head};
+    const uint64_t number = number_of(session, node);
+    const float scale = model->plan.input_scales[number];
+    struct site ret = {.of = gpt2_int8_site_at(&model->plan.shape, number), .scale = scale};
 
-    ret.scale = model->plan.input_scales[head ? gpt2_int8_sites(shape) - 1
-                                              : gpt2_int8_site(ret.weight, ret.layer)];
     ret.sums = (struct op_int8_sums){
         .rows = model->tokens.rows,
-        .width = graph_size(&session->graph->values[node->out[0]], -1),
+        .width = ret.of.outputs,
         .sums = model->buffers[GPT2_LOGITS],
-        .scales = {model->buffers[GPT2_WEIGHT_SCALES],
-                   gpt2_int8_scale_offset(shape, ret.weight, ret.layer)},
-        .scale = ret.scale,
+        .scales = {model->buffers[GPT2_WEIGHT_SCALES], ret.of.scales},
+        .scale = scale,
     };
-    if (!head)
+    if (!ret.of.head)
         ret.sums.bias = session_at(session, node->in[2]);
     return ret;
 }
@@ -48,20 +47,20 @@ static struct site site_of(const struct session *session, const struct graph_nod
 static enum status gemm(const struct session *session, const struct site *site, struct error *err)
 {
     const struct gpt2_device *model = session->model;
+    const struct gpt2_int8_site *of = &site->of;
     const struct gpt2_shape *shape = &model->plan.shape;
     const struct op_gemm gemm = {
         .m = site->sums.rows,
-        .n = site->head ? gpt2_int8_head_rows(shape) : site->sums.width,
-        .k = site->inputs,
-        .a = {.at = {model->buffers[GPT2_INPUT8], 0}, .type = DTYPE_I8, .stride = site->inputs},
-        .b = {.at = {model->buffers[GPT2_WEIGHTS8],
-                     gpt2_int8_offset(shape, site->weight, site->layer)},
+        .n = of->head ? gpt2_int8_head_rows(shape) : of->outputs,
+        .k = of->inputs,
+        .a = {.at = {model->buffers[GPT2_INPUT8], 0}, .type = DTYPE_I8, .stride = of->inputs},
+        .b = {.at = {model->buffers[GPT2_WEIGHTS8], of->weights},
               .type = DTYPE_I8,
-              .stride = site->inputs,
+              .stride = of->inputs,
               .transpose = true},
         .c = {.at = {model->buffers[GPT2_LOGITS], 0},
               .type = DTYPE_I32,
-              .stride = site->head ? gpt2_logits_stride(&model->plan) : site->sums.width},
+              .stride = of->head ? gpt2_logits_stride(&model->plan) : of->outputs},
         .constant_b = true,
     };
 
@@ -101,10 +100,10 @@ static enum status linear(struct session *session, const struct graph_node *node
 
     if (session->places[node->in[0]].buffer != model->buffers[GPT2_INPUT8])
         TRY(op_int8_quantise(session->ops, session_at(session, node->in[0]),
-                             model->buffers[GPT2_INPUT8], site.sums.rows * site.inputs, site.scale,
-                             err));
+                             model->buffers[GPT2_INPUT8], site.sums.rows * site.of.inputs,
+                             site.scale, err));
     TRY(gemm(session, &site, err));
-    if (site.head)
+    if (site.of.head)
         return op_int8_logits(session->ops, &site.sums, gpt2_logits_stride(&model->plan), err);
     if (has_gelu(session, node))
         return op_int8_gelu(session->ops, &site.sums, model->buffers[GPT2_INPUT8],

@@ -15,11 +15,6 @@ uint64_t gpt2_int8_sites(const struct gpt2_shape *shape)
     return LAYER_SITES * shape->layers + 1;
 }
 
-uint64_t gpt2_int8_site(enum gpt2_tensor_id id, uint64_t layer)
-{
-    return LAYER_SITES * layer + (uint64_t)(id - GPT2_ATTN_W);
-}
-
 uint64_t gpt2_int8_left_out(const struct gpt2_shape *shape)
 {
     return gpt2_decay_length(shape) - gpt2_offset(shape, GPT2_ATTN_W, 0);
@@ -39,27 +34,32 @@ static uint64_t layers_offset(const struct gpt2_shape *shape)
     return gpt2_offset(&padded, GPT2_WPE, 0);
 }
 
-uint64_t gpt2_int8_offset(const struct gpt2_shape *shape, enum gpt2_tensor_id id, uint64_t layer)
+struct gpt2_int8_site gpt2_int8_site_at(const struct gpt2_shape *shape, uint64_t index)
 {
-    return id == GPT2_WTE ? 0
-                          : layers_offset(shape) + gpt2_offset(shape, id, layer) -
-                                gpt2_offset(shape, GPT2_ATTN_W, 0);
+    const uint64_t layer = index / LAYER_SITES, d = shape->width, m = shape->mlp_width;
+    const uint64_t before[LAYER_SITES] = {0, 3 * d, 4 * d, 4 * d + m};
+    const struct gpt2_tensor tensor = gpt2_tensor_at(shape, GPT2_ATTN_W + index);
+
+    if (layer == shape->layers)
+        return (struct gpt2_int8_site){.inputs = d,
+                                       .outputs = shape->vocabulary,
+                                       .output_stride = d,
+                                       .input_stride = 1,
+                                       .head = true};
+    return (struct gpt2_int8_site){
+        .inputs = tensor.rows,
+        .outputs = tensor.columns,
+        .from = tensor.offset,
+        .output_stride = 1,
+        .input_stride = tensor.columns,
+        .weights = layers_offset(shape) + tensor.offset - gpt2_offset(shape, GPT2_ATTN_W, 0),
+        .scales = shape->vocabulary + layer * (5 * d + m) + before[index % LAYER_SITES],
+    };
 }
 
 uint64_t gpt2_int8_length(const struct gpt2_shape *shape)
 {
     return layers_offset(shape) + gpt2_int8_left_out(shape);
-}
-
-uint64_t gpt2_int8_scale_offset(const struct gpt2_shape *shape, enum gpt2_tensor_id id,
-                                uint64_t layer)
-{
-    const uint64_t d = shape->width, m = shape->mlp_width;
-    const uint64_t before[LAYER_SITES] = {0, 3 * d, 4 * d, 4 * d + m};
-
-    if (id == GPT2_WTE)
-        return 0;
-    return shape->vocabulary + layer * (5 * d + m) + before[id - GPT2_ATTN_W];
 }
 
 uint64_t gpt2_int8_scale_count(const struct gpt2_shape *shape)
@@ -94,27 +94,17 @@ void gpt2_int8_quantise(const struct gpt2_shape *shape, const float *weights, in
                         float *scales, double *ret_noise)
 {
     memset(ret, 0, gpt2_int8_length(shape));
-    for (size_t t = 0; t < gpt2_tensor_count(shape); t++) {
-        const struct gpt2_tensor tensor = gpt2_tensor_at(shape, t);
-        const bool head = tensor.id == GPT2_WTE;
-        const uint64_t outputs = head ? tensor.rows : tensor.columns;
-        const uint64_t inputs = head ? tensor.columns : tensor.rows;
+    for (uint64_t i = 0; i < gpt2_int8_sites(shape); i++) {
+        const struct gpt2_int8_site site = gpt2_int8_site_at(shape, i);
         double squares = 0.0, steps = 0.0;
-        uint64_t at;
-        float *scale;
 
-        if (tensor.id == GPT2_WPE || tensor.id >= GPT2_LN1_G)
-            continue;
-        at = gpt2_int8_offset(shape, tensor.id, tensor.layer);
-        scale = scales + gpt2_int8_scale_offset(shape, tensor.id, tensor.layer);
 #pragma omp parallel for schedule(static) reduction(+ : squares, steps)
-        for (uint64_t o = 0; o < outputs; o++)
-            scale[o] =
-                quantise_channel(weights + tensor.offset + (head ? o * inputs : o), inputs,
-                                 head ? 1 : outputs, ret + at + o * inputs, &squares, &steps);
+        for (uint64_t o = 0; o < site.outputs; o++)
+            scales[site.scales + o] = quantise_channel(
+                weights + site.from + o * site.output_stride, site.inputs, site.input_stride,
+                ret + site.weights + o * site.inputs, &squares, &steps);
         if (ret_noise)
-            ret_noise[head ? gpt2_int8_sites(shape) - 1 : gpt2_int8_site(tensor.id, tensor.layer)] =
-                squares > 0.0 ? sqrt(steps / 12.0 / squares) : 0.0;
+            ret_noise[i] = squares > 0.0 ? sqrt(steps / 12.0 / squares) : 0.0;
     }
 }
 

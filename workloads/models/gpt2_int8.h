@@ -18,9 +18,15 @@
 #include "workloads/models/gpt2.h"
 #include "workloads/ops/ops.h"
 
+struct gpt2_int8_site {
+    uint64_t inputs, outputs; /* of a row of the GEMM */
+    /* In the array of gpt2.h: where the weight begins, and how far apart outputs and inputs are. */
+    uint64_t from, output_stride, input_stride;
+    uint64_t weights, scales; /* where its i8 array and its scales begin */
+    bool head;
+};
 uint64_t gpt2_int8_sites(const struct gpt2_shape *shape); /* the last is the head */
-/* Of a matrix of a layer. */
-uint64_t gpt2_int8_site(enum gpt2_tensor_id id, uint64_t layer);
+struct gpt2_int8_site gpt2_int8_site_at(const struct gpt2_shape *shape, uint64_t index);
 
 /*
  * Rows of the head's weight, and columns of its GEMM: the vocabulary rounded up to 4, which
@@ -28,12 +34,9 @@ uint64_t gpt2_int8_site(enum gpt2_tensor_id id, uint64_t layer);
  */
 uint64_t gpt2_int8_head_rows(const struct gpt2_shape *shape);
 
-/* Elements of the i8 array and of the weights' scales; where a weight and its scales begin. */
+/* Elements of the i8 array, and of the weights' scales. */
 uint64_t gpt2_int8_length(const struct gpt2_shape *shape);
-uint64_t gpt2_int8_offset(const struct gpt2_shape *shape, enum gpt2_tensor_id id, uint64_t layer);
 uint64_t gpt2_int8_scale_count(const struct gpt2_shape *shape);
-uint64_t gpt2_int8_scale_offset(const struct gpt2_shape *shape, enum gpt2_tensor_id id,
-                                uint64_t layer);
 /* Elements of the parameter array that a quantised model leaves out: the matrices of all layers. */
 uint64_t gpt2_int8_left_out(const struct gpt2_shape *shape);
 
