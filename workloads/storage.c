@@ -147,6 +147,21 @@ enum status storage_download(struct buffer *buffer, enum dtype type, uint64_t of
     return STATUS_OK;
 }
 
+enum status storage_upload(struct buffer *buffer, enum dtype type, uint64_t offset,
+                           const float *values, uint64_t count, struct error *err)
+{
+    const uint64_t size = dtype_bits(type) / 8;
+    AUTO_FREE void *encoded = NULL;
+
+    if (type == DTYPE_F32)
+        return device_upload(buffer, offset * size, values, count * size, err);
+    encoded = malloc(count * size);
+    if (!encoded)
+        return error_no_memory(err);
+    storage_encode(type, values, count, encoded);
+    return device_upload(buffer, offset * size, encoded, count * size, err);
+}
+
 enum status storage_poison(struct buffer *buffer, enum dtype type, uint64_t offset, uint64_t count,
                            struct error *err)
 {

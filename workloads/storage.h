@@ -51,6 +51,10 @@ void storage_decode(enum dtype type, const void *bytes, uint64_t count, float *r
 enum status storage_download(struct buffer *buffer, enum dtype type, uint64_t offset,
                              uint64_t count, float *ret, struct error *err);
 
+/* The other way, rounded as storage_encode does. Blocks. Errors of device_upload; NO_MEMORY. */
+enum status storage_upload(struct buffer *buffer, enum dtype type, uint64_t offset,
+                           const float *values, uint64_t count, struct error *err);
+
 /*
  * Fills `count` elements of any type, from element `offset` on, with NaN, or -1 in types that have
  * none: what has to be written before it can pass a check. In the types of a text's storage it is

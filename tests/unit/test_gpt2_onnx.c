@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "tests/support/unit.h"
-#include "workloads/models/gpt2_reference.h"
+#include "workloads/models/gpt2_graph.h"
 #include "workloads/onnx/reference.h"
 
 enum { LAYERS = 2, HEADS = 2, WIDTH = 8, WORDS = 11, SEQUENCES = 2, LENGTH = 7, PROMPT = 4 };
@@ -135,12 +135,12 @@ static void run_pass(struct run *run, enum graph_onnx_pass pass, uint64_t first,
 }
 
 /* The logits of `position` of both sequences, which are rows `row` of `rows` of each. */
-static void compare(const struct run *run, const struct gpt2_reference *expected, uint64_t position,
-                    uint64_t row, uint64_t rows)
+static void compare(const struct run *run, const struct stack_reference *expected,
+                    uint64_t position, uint64_t row, uint64_t rows)
 {
     for (uint64_t i = 0; i < SEQUENCES * WORDS; i++) {
         const double got = run->logits[(i / WORDS * rows + row) * WORDS + i % WORDS];
-        const double want = expected->logits[(i / WORDS * LENGTH + position) * WORDS + i % WORDS];
+        const double want = expected->out[(i / WORDS * LENGTH + position) * WORDS + i % WORDS];
 
         if (!(fabs(got - want) < 1e-6 * (1.0 + fabs(want)))) /* its epsilons are of f32 */
             fail_msg("position %llu: got %.9g, expected %.9g", (unsigned long long)position, got,
@@ -151,7 +151,7 @@ static void compare(const struct run *run, const struct gpt2_reference *expected
 TEST(passes)
 {
     struct run *run = calloc(1, sizeof(*run));
-    struct gpt2_reference *expected = NULL;
+    struct stack_reference *expected = NULL;
     struct error err = ERROR_INIT;
 
     run->parameters = calloc(gpt2_array_length(&shape), sizeof(float));
@@ -159,7 +159,7 @@ TEST(passes)
         run->parameters[i] = 0.3f * gpt2_normal_at(1, 2, i);
     assert_int_equal(gpt2_reference_create(&shape, SEQUENCES, LENGTH, false, &expected, &err),
                      STATUS_OK);
-    assert_int_equal(gpt2_reference_forward(expected, run->parameters, text[0], NULL, &err),
+    assert_int_equal(stack_reference_forward(expected, run->parameters, text[0], NULL, &err),
                      STATUS_OK);
     run_pass(run, GRAPH_ONNX_WHOLE, 0, LENGTH);
     for (uint64_t i = 0; i < LENGTH; i++)
@@ -170,7 +170,7 @@ TEST(passes)
         run_pass(run, GRAPH_ONNX_STEP, i, 1);
         compare(run, expected, i, 0, 1);
     }
-    gpt2_reference_destroy(expected);
+    stack_reference_destroy(expected);
     free(run->parameters);
     free(run);
 }

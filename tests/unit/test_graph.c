@@ -16,7 +16,6 @@
 #include "workloads/graph/operators.h"
 #include "workloads/graph/plan.h"
 #include "workloads/models/gpt2_graph.h"
-#include "workloads/models/gpt2_reference.h"
 
 #define ASSERT_OK(call)                                                                            \
     do {                                                                                           \
@@ -43,7 +42,7 @@ static void check_model(const struct gpt2_shape *shape, uint64_t sequences, uint
     const uint64_t rows = sequences * length, logits = rows * shape->vocabulary;
     float *weights = malloc(gpt2_array_length(shape) * sizeof(*weights));
     int32_t *tokens = malloc(2 * rows * sizeof(*tokens));
-    struct gpt2_reference *graph = NULL;
+    struct stack_reference *graph = NULL;
     struct gpt2_witness *hand = NULL;
 
     ASSERT_OK(gpt2_reference_create(shape, sequences, length, training, &graph, err));
@@ -52,17 +51,22 @@ static void check_model(const struct gpt2_shape *shape, uint64_t sequences, uint
         gpt2_initialise(shape, 5 + pass, weights);
         for (uint64_t i = 0; i < 2 * rows; i++)
             tokens[i] = (int32_t)(random_at(1, pass, i) % shape->vocabulary);
-        ASSERT_OK(gpt2_reference_forward(graph, weights, tokens, tokens + rows, err));
+        ASSERT_OK(stack_reference_forward(graph, weights, tokens, tokens + rows, err));
         ASSERT_OK(gpt2_witness_forward(hand, weights, tokens, tokens + rows, err));
         check_bits("loss", &graph->loss, &hand->loss, 1);
-        check_bits("logits", graph->logits, hand->logits, logits);
+        check_bits("logits", graph->out, hand->logits, logits);
         if (!training)
             continue;
-        ASSERT_OK(gpt2_reference_backward(graph, weights, tokens, tokens + rows, err));
+        ASSERT_OK(stack_reference_backward(graph, err));
         ASSERT_OK(gpt2_witness_backward(hand, weights, tokens, tokens + rows, err));
-        check_bits("gradients", graph->gradients, hand->gradients, gpt2_array_length(shape));
+        for (size_t i = 0; i < gpt2_tensor_count(shape); i++) {
+            const struct gpt2_tensor tensor = gpt2_tensor_at(shape, i);
+
+            check_bits(tensor.name, graph->gradients[i], hand->gradients + tensor.offset,
+                       tensor.count);
+        }
     }
-    gpt2_reference_destroy(graph);
+    stack_reference_destroy(graph);
     gpt2_witness_destroy(hand);
     free(weights);
     free(tokens);
@@ -79,6 +83,31 @@ TEST(model_by_hand)
     check_model(&odd, 1, 4, false);
     check_model(&wide, 2, 64, true);
     check_model(&wide, 1, 64, false);
+}
+
+/* In the order and at the places that gpt2.h gives them. */
+TEST(layout)
+{
+    const struct gpt2_shape shape = {3, 2, 10, 9, 37, 28};
+    struct stack_graph model;
+    struct stack_layout layout;
+
+    ASSERT_OK(gpt2_graph_init(&model, &shape, 1, 9, false, err));
+    ASSERT_OK(stack_layout_init(&layout, model.graph, GPT2_ALIGN, err));
+    assert_int_equal(layout.count, gpt2_tensor_count(&shape));
+    assert_int_equal(layout.elements, gpt2_array_length(&shape));
+    assert_int_equal(layout.decayed, gpt2_decay_length(&shape));
+    for (size_t i = 0; i < layout.count; i++) {
+        const struct gpt2_tensor tensor = gpt2_tensor_at(&shape, i);
+        const struct graph_value *value = &model.graph->values[layout.parameters[i].value];
+
+        assert_int_equal(layout.parameters[i].offset, tensor.offset);
+        assert_int_equal(layout.parameters[i].decay, tensor.decay);
+        assert_int_equal(value->count, tensor.count);
+        assert_int_equal(graph_size(value, -1), tensor.columns);
+    }
+    stack_layout_finish(&layout);
+    stack_graph_finish(&model);
 }
 
 /* ---- the planner ---- */
@@ -123,16 +152,28 @@ static void check_places(const struct graph *graph, const struct graph_plan *pla
     }
 }
 
+/* What the reference has in memory of its own. */
+static void lend(struct stack_graph *model)
+{
+    graph_lend(model->graph, model->out);
+    graph_lend(model->graph, model->loss);
+    for (uint32_t i = 0; i < model->graph->value_count; i++)
+        if (model->graph->values[i].role == GRAPH_PARAMETER &&
+            model->graph->values[i].gradient != GRAPH_NONE)
+            graph_lend(model->graph, model->graph->values[i].gradient);
+}
+
 TEST(places)
 {
     const struct gpt2_shape shape = {6, 2, 16, 8, 37, 64};
     const uint64_t rows = 16, wide = rows * 64, narrow = rows * 16, scores = 4 * 8 * 8;
 
     for (int training = 0; training < 2; training++) {
-        struct gpt2_graph model;
+        struct stack_graph model;
         struct graph_plan plan;
 
         ASSERT_OK(gpt2_graph_init(&model, &shape, 2, 8, training, err));
+        lend(&model);
         ASSERT_OK(graph_plan_init(&plan, model.graph, err));
         check_places(model.graph, &plan);
         /* Without gradients, what the largest operator needs, besides the residual stream. */
@@ -142,7 +183,7 @@ TEST(places)
             assert_true(plan.pool <=
                         6 * (9 * narrow + 2 * wide + scores) + 8 * narrow + 2 * wide + scores);
         graph_plan_finish(&plan);
-        gpt2_graph_finish(&model);
+        stack_graph_finish(&model);
     }
 }
 

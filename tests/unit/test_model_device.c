@@ -11,7 +11,7 @@
 #include "harness/core/random.h"
 #include "tests/support/unit.h"
 #include "workloads/models/gpt2_device.h"
-#include "workloads/models/gpt2_reference.h"
+#include "workloads/models/gpt2_graph.h"
 #include "workloads/ops/internal.h"
 #include "workloads/ops/gemm_internal.h"
 
@@ -79,14 +79,13 @@ static int32_t *random_batch(const struct gpt2_shape *shape, uint64_t rows, uint
     return indices;
 }
 
-static void check_gradients(struct gpt2_device *model, const struct gpt2_reference *ref)
+static void check_gradients(struct gpt2_device *model, const struct stack_reference *ref)
 {
     float *gradients = fetch(model, GPT2_GRADIENTS);
 
-    for (size_t i = 0; i < gpt2_tensor_count(&ref->shape); i++) {
-        struct gpt2_tensor tensor = gpt2_tensor_at(&ref->shape, i);
-        double error =
-            normalised_rms(gradients + tensor.offset, ref->gradients + tensor.offset, tensor.count);
+    for (size_t i = 0; i < gpt2_tensor_count(&model->plan.shape); i++) {
+        struct gpt2_tensor tensor = gpt2_tensor_at(&model->plan.shape, i);
+        double error = normalised_rms(gradients + tensor.offset, ref->gradients[i], tensor.count);
 
         if (!(error < TOLERANCE))
             fail_msg("%s: normalised RMS error %g", tensor.name, error);
@@ -132,7 +131,7 @@ static void check_shape(const struct gpt2_shape *shape, uint64_t sequences, uint
                                           .storage = DTYPE_F32};
     const uint64_t rows = used * length, v = shape->vocabulary;
     struct gpt2_device *model = NULL;
-    struct gpt2_reference *ref = NULL;
+    struct stack_reference *ref = NULL;
     uint64_t unique = 0;
     int32_t *batch = random_batch(shape, rows, &unique);
     float *parameters, *logits, *losses;
@@ -150,14 +149,14 @@ static void check_shape(const struct gpt2_shape *shape, uint64_t sequences, uint
     ASSERT_OK(gpt2_device_forward(model, 3, err));
     logits = fetch_logits(model, rows);
     losses = fetch(model, GPT2_LOSSES);
-    ASSERT_OK(gpt2_reference_forward(ref, parameters, batch, batch + rows, err));
-    assert_true(normalised_rms(logits, ref->logits, rows * v) < TOLERANCE);
+    ASSERT_OK(stack_reference_forward(ref, parameters, batch, batch + rows, err));
+    assert_true(normalised_rms(logits, ref->out, rows * v) < TOLERANCE);
     assert_true(fabs(losses[3] - ref->loss) < 1e-5 * ref->loss);
     ASSERT_OK(gpt2_device_backward(model, err));
-    ASSERT_OK(gpt2_reference_backward(ref, parameters, batch, batch + rows, err));
+    ASSERT_OK(stack_reference_backward(ref, err));
     check_gradients(model, ref);
     check_update(model, parameters);
-    gpt2_reference_destroy(ref);
+    stack_reference_destroy(ref);
     gpt2_device_destroy(model);
     free(batch);
     free(parameters);
@@ -254,7 +253,7 @@ static void check_inference(const struct gpt2_shape *shape)
     const struct gpt2_device_plan plan = {
         .shape = *shape, .sequences = 3, .length = 32, .storage = DTYPE_F32};
     struct gpt2_device *model = NULL;
-    struct gpt2_reference *ref = NULL;
+    struct stack_reference *ref = NULL;
     uint64_t unique = 0;
     int32_t *batch = random_batch(shape, 96, &unique);
     float *parameters, *logits;
@@ -266,9 +265,9 @@ static void check_inference(const struct gpt2_shape *shape)
     parameters = fetch(model, GPT2_PARAMETERS);
     logits = fetch_logits(model, 96);
     ASSERT_OK(gpt2_reference_create(shape, 3, 32, false, &ref, err));
-    ASSERT_OK(gpt2_reference_forward(ref, parameters, batch, NULL, err));
-    assert_true(normalised_rms(logits, ref->logits, 96 * shape->vocabulary) < TOLERANCE);
-    gpt2_reference_destroy(ref);
+    ASSERT_OK(stack_reference_forward(ref, parameters, batch, NULL, err));
+    assert_true(normalised_rms(logits, ref->out, 96 * shape->vocabulary) < TOLERANCE);
+    stack_reference_destroy(ref);
     gpt2_device_destroy(model);
     free(batch);
     free(parameters);

@@ -11,7 +11,7 @@
 #include "workloads/check/compare.h"
 #include "workloads/models/gpt2_device.h"
 #include "workloads/models/gpt2_int8.h"
-#include "workloads/models/gpt2_reference.h"
+#include "workloads/models/gpt2_graph.h"
 #include "workloads/check/reference_math.h"
 
 static const struct gpt2_shape published = {.layers = 12,
@@ -160,10 +160,10 @@ TEST(gemm_variants)
     }
 }
 
-static double loss_at(struct gpt2_reference *ref, const float *w, const int32_t *tokens,
+static double loss_at(struct stack_reference *ref, const float *w, const int32_t *tokens,
                       const int32_t *targets)
 {
-    assert_int_equal(gpt2_reference_forward(ref, w, tokens, targets, NULL), STATUS_OK);
+    assert_int_equal(stack_reference_forward(ref, w, tokens, targets, NULL), STATUS_OK);
     return ref->loss;
 }
 
@@ -178,7 +178,7 @@ static void check_gradients(const struct gpt2_shape *shape, uint64_t sequences, 
     int32_t *tokens = malloc(tokens_count * sizeof(*tokens));
     int32_t *targets = malloc(tokens_count * sizeof(*targets));
     double *gradients = malloc(count * sizeof(double));
-    struct gpt2_reference *ref = NULL;
+    struct stack_reference *ref = NULL;
     struct random random;
 
     random_init(&random, 3, 0);
@@ -190,8 +190,12 @@ static void check_gradients(const struct gpt2_shape *shape, uint64_t sequences, 
     }
     assert_int_equal(gpt2_reference_create(shape, sequences, length, true, &ref, NULL), STATUS_OK);
     loss_at(ref, w, tokens, targets);
-    assert_int_equal(gpt2_reference_backward(ref, w, tokens, targets, NULL), STATUS_OK);
-    memcpy(gradients, ref->gradients, count * sizeof(double));
+    assert_int_equal(stack_reference_backward(ref, NULL), STATUS_OK);
+    for (size_t t = 0; t < gpt2_tensor_count(shape); t++) {
+        const struct gpt2_tensor tensor = gpt2_tensor_at(shape, t);
+
+        memcpy(gradients + tensor.offset, ref->gradients[t], tensor.count * sizeof(double));
+    }
     for (size_t i = 0; i < gpt2_tensor_count(shape); i++) {
         struct gpt2_tensor tensor = gpt2_tensor_at(shape, i);
 
@@ -211,7 +215,7 @@ static void check_gradients(const struct gpt2_shape *shape, uint64_t sequences, 
                          (unsigned long long)(at - tensor.offset), gradients[at], slope);
         }
     }
-    gpt2_reference_destroy(ref);
+    stack_reference_destroy(ref);
     free(w);
     free(tokens);
     free(targets);
@@ -234,18 +238,18 @@ TEST(causality)
     const struct gpt2_shape shape = {2, 2, 8, 6, 11, 32};
     int32_t tokens[6] = {1, 2, 3, 4, 5, 6};
     float *w = malloc(gpt2_array_length(&shape) * sizeof(float));
-    struct gpt2_reference *ref = NULL;
+    struct stack_reference *ref = NULL;
     double kept[4 * 11];
 
     gpt2_initialise(&shape, 1, w);
     assert_int_equal(gpt2_reference_create(&shape, 1, 6, false, &ref, NULL), STATUS_OK);
-    assert_int_equal(gpt2_reference_forward(ref, w, tokens, NULL, NULL), STATUS_OK);
-    memcpy(kept, ref->logits, sizeof(kept));
+    assert_int_equal(stack_reference_forward(ref, w, tokens, NULL, NULL), STATUS_OK);
+    memcpy(kept, ref->out, sizeof(kept));
     tokens[4] = 9;
-    assert_int_equal(gpt2_reference_forward(ref, w, tokens, NULL, NULL), STATUS_OK);
-    assert_memory_equal(kept, ref->logits, sizeof(kept));
-    assert_true(ref->logits[4 * 11] != 0.0);
-    gpt2_reference_destroy(ref);
+    assert_int_equal(stack_reference_forward(ref, w, tokens, NULL, NULL), STATUS_OK);
+    assert_memory_equal(kept, ref->out, sizeof(kept));
+    assert_true(ref->out[4 * 11] != 0.0);
+    stack_reference_destroy(ref);
     free(w);
 }
 

@@ -54,7 +54,7 @@ static void reset(struct workload_instance *base)
 {
     struct pass_instance *instance = (struct pass_instance *)base;
 
-    stack_fill(&instance->graph, base->work.seed, instance->weights);
+    stack_fill(&instance->graph, &instance->layout, base->work.seed, instance->weights);
     instance->training->steps = 0;
     ASSERT_OK(pass_train_begin(instance, err));
 }

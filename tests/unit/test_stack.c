@@ -156,6 +156,16 @@ TEST(flops)
     stack_finish(&stack);
 }
 
+/* Packed, in the order of the graph. */
+static void fill(const struct stack_graph *graph, uint64_t seed, float *ret)
+{
+    struct stack_layout layout;
+
+    ASSERT_OK(stack_layout_init(&layout, graph->graph, 0, err));
+    stack_fill(graph, &layout, seed, ret);
+    stack_layout_finish(&layout);
+}
+
 /* A graph with its parameters, interpreted. */
 struct running {
     struct stack stack;
@@ -186,7 +196,7 @@ static void start(struct running *running, const char *yaml, uint64_t sequences,
     running->stack = read(yaml, (int64_t)length);
     ASSERT_OK(stack_graph_init(&running->graph, &running->stack, sequences, length, err));
     running->weights = malloc(stack_parameter_count(&running->graph) * sizeof(float));
-    stack_fill(&running->graph, 3, running->weights);
+    fill(&running->graph, 3, running->weights);
     running->rows = sequences * length;
     running->columns = graph_size(&running->graph.graph->values[running->graph.out], 1);
     running->out = calloc(running->rows * running->columns, sizeof(double));
@@ -324,7 +334,6 @@ static struct graph_onnx onnx_of(const struct stack_graph *graph, uint64_t lengt
                                .out = graph->out,
                                .nodes = graph->graph->node_count,
                                .weights = weights,
-                               .align = 1,
                                .length = length};
 }
 
@@ -427,7 +436,7 @@ TEST(parameters)
     start(&other, GPT2("32", "2", "4", "96", "61", "16"), 1, 4);
     count = stack_parameter_count(&one.graph);
     assert_memory_equal(one.weights, other.weights, count * sizeof(float));
-    stack_fill(&other.graph, 4, other.weights);
+    fill(&other.graph, 4, other.weights);
     weights = one.weights;
     for (uint32_t v = 0; v < one.graph.graph->value_count; v++) {
         const struct graph_value *value = &one.graph.graph->values[v];

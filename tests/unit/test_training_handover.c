@@ -8,7 +8,7 @@
 
 #include "tests/support/unit.h"
 #include "workloads/models/gpt2_handover.h"
-#include "workloads/models/gpt2_reference.h"
+#include "workloads/models/gpt2_graph.h"
 #include "workloads/training_step/training_step.h"
 
 #define ITERATION 5
@@ -38,7 +38,7 @@ static void compute(const struct workload_case *work, const struct tensors *in,
     const int32_t *targets = (const int32_t *)in->items[1].data + at;
     const struct adamw adamw = training_adamw(parameters, ITERATION);
     float *weights = calloc(gpt2_array_length(&plan.shape), sizeof(*weights));
-    struct gpt2_reference *reference = NULL;
+    struct stack_reference *reference = NULL;
 
     for (size_t i = 0; i < count; i++)
         memcpy(weights + gpt2_tensor_at(&plan.shape, i).offset, in->items[2 + i].data,
@@ -46,9 +46,9 @@ static void compute(const struct workload_case *work, const struct tensors *in,
     assert_int_equal(
         gpt2_reference_create(&plan.shape, plan.sequences, plan.length, true, &reference, NULL),
         STATUS_OK);
-    assert_int_equal(gpt2_reference_forward(reference, weights, tokens, targets, NULL), STATUS_OK);
+    assert_int_equal(stack_reference_forward(reference, weights, tokens, targets, NULL), STATUS_OK);
     *(float *)out->items[PREFIXES * count].data = (float)reference->loss;
-    assert_int_equal(gpt2_reference_backward(reference, weights, tokens, targets, NULL), STATUS_OK);
+    assert_int_equal(stack_reference_backward(reference, NULL), STATUS_OK);
     for (size_t i = 0; i < count; i++) {
         const struct gpt2_tensor tensor = gpt2_tensor_at(&plan.shape, i);
         float *arrays[PREFIXES];
@@ -61,7 +61,7 @@ static void compute(const struct workload_case *work, const struct tensors *in,
             arrays[W][j] = weights[tensor.offset + j];
             arrays[M][j] = (float)m;
             arrays[V][j] = (float)v;
-            arrays[G][j] = (float)reference->gradients[tensor.offset + j];
+            arrays[G][j] = (float)reference->gradients[i][j];
             arrays[NEXT_W][j] =
                 (float)adamw_reference(&adamw, ITERATION, tensor.decay ? adamw.decay : 0.0,
                                        (double)arrays[W][j], (double)arrays[G][j], &m, &v);
@@ -69,7 +69,7 @@ static void compute(const struct workload_case *work, const struct tensors *in,
             arrays[NEXT_V][j] = (float)v;
         }
     }
-    gpt2_reference_destroy(reference);
+    stack_reference_destroy(reference);
     free(weights);
 }
 

@@ -10,7 +10,7 @@
 #include "harness/core/cleanup.h"
 #include "harness/core/random.h"
 #include "workloads/batched_inference/batched_inference.h"
-#include "workloads/models/gpt2_reference.h"
+#include "workloads/models/gpt2_graph.h"
 #include "workloads/models/gpt2_spot.h"
 
 #define SIGMAS 6.0 /* of an element's error, none of which is to be further off */
@@ -158,14 +158,14 @@ static uint64_t checked_position(const struct inference_instance *instance, uint
 
 /* Quantised: with the head's GEMM, at one of the positions. */
 static enum status compare_sequence(struct inference_instance *instance,
-                                    const struct gpt2_reference *reference, uint64_t sequence,
+                                    const struct stack_reference *reference, uint64_t sequence,
                                     bool whole, struct inference_findings *findings,
                                     struct error *err)
 {
     const struct gpt2_device_plan *plan = &instance->gpt2.model->plan;
     const uint64_t vocabulary = plan->shape.vocabulary, length = plan->length;
     const uint64_t drawn = length < INFERENCE_POSITIONS ? length : INFERENCE_POSITIONS;
-    const uint64_t positions = whole ? drawn : reference->length;
+    const uint64_t positions = whole ? drawn : reference->rows;
     const struct check_output logits = inference_logits(instance, plan->sequences * length);
     AUTO_FREE float *got = malloc(vocabulary * sizeof(*got));
 
@@ -176,7 +176,7 @@ static enum status compare_sequence(struct inference_instance *instance,
         const uint64_t row = sequence * length + position;
 
         TRY(check_output_row(&logits, row, got, err));
-        inference_compare_row(got, reference->logits + position * vocabulary, vocabulary, sequence,
+        inference_compare_row(got, reference->out + position * vocabulary, vocabulary, sequence,
                               position, position + 1 == length, findings);
         if (plan->quantised && i == (whole ? 0 : positions - 1))
             TRY(inference_check_head(instance, row, got, &findings->head, err));
@@ -192,7 +192,7 @@ enum status inference_compare(struct inference_instance *instance, const int32_t
     const uint64_t wanted = whole ? instance->parameters->verify_sequences : 1;
     const uint64_t checked = wanted < plan->sequences ? wanted : plan->sequences;
     const uint64_t length = whole ? plan->length : gpt2_spot_prefix(&plan->shape, plan->length);
-    CLEANUP(gpt2_reference_drop) struct gpt2_reference *reference = NULL;
+    CLEANUP(stack_reference_drop) struct stack_reference *reference = NULL;
 
     TRY(inference_take_weights(instance, err));
     TRY(gpt2_reference_create(&plan->shape, 1, length, false, &reference, err));
@@ -200,8 +200,8 @@ enum status inference_compare(struct inference_instance *instance, const int32_t
         const uint64_t sequence =
             (first + plan->sequences - i * plan->sequences / checked) % plan->sequences;
 
-        TRY(gpt2_reference_forward(reference, instance->weights, tokens + sequence * plan->length,
-                                   NULL, err));
+        TRY(stack_reference_forward(reference, instance->weights, tokens + sequence * plan->length,
+                                    NULL, err));
         TRY(compare_sequence(instance, reference, sequence, whole, findings, err));
     }
     return STATUS_OK;

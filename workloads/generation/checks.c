@@ -11,7 +11,7 @@
 #include "harness/core/cleanup.h"
 #include "harness/core/random.h"
 #include "workloads/generation/generation.h"
-#include "workloads/models/gpt2_reference.h"
+#include "workloads/models/gpt2_graph.h"
 #include "workloads/models/gpt2_spot.h"
 
 #define STREAM_STEPS 0x737465u
@@ -155,13 +155,13 @@ static enum status make_again(struct generation_instance *instance, struct repla
 }
 
 /* Every token behind the prompt against the reference's logits at its position. */
-static void note_choices(const struct passage *text, const struct gpt2_reference *reference,
+static void note_choices(const struct passage *text, const struct stack_reference *reference,
                          struct inference_findings *findings)
 {
-    const uint64_t vocabulary = reference->shape.vocabulary;
+    const uint64_t vocabulary = reference->columns;
 
     for (uint64_t i = 0; i < text->outputs; i++) {
-        const double *row = reference->logits + (text->prompt + i - 1) * vocabulary;
+        const double *row = reference->out + (text->prompt + i - 1) * vocabulary;
         const uint64_t chosen = (uint64_t)text->tokens[text->prompt + i];
         uint64_t best = 0;
 
@@ -186,18 +186,18 @@ static void check_choice(const float *logits, uint64_t vocabulary, int32_t token
 }
 
 static void compare(const struct generation_instance *instance, const struct passage *text,
-                    const struct gpt2_reference *reference, struct inference_findings *findings,
+                    const struct stack_reference *reference, struct inference_findings *findings,
                     struct workload_check *greedy)
 {
     const uint64_t prompt = instance->parameters->prompt;
-    const uint64_t vocabulary = reference->shape.vocabulary;
+    const uint64_t vocabulary = reference->columns;
     const uint64_t all = generation_outputs(instance->parameters);
 
     for (size_t i = 0; i < text->count; i++) {
         const struct row *row = &text->rows[i];
         const uint64_t position = prompt + row->outputs - 2;
 
-        inference_compare_row(row->logits, reference->logits + position * vocabulary, vocabulary,
+        inference_compare_row(row->logits, reference->out + position * vocabulary, vocabulary,
                               text->slot, position, row->outputs == all, findings);
         check_choice(row->logits, vocabulary, text->tokens[prompt + row->outputs - 1], greedy);
     }
@@ -205,7 +205,7 @@ static void compare(const struct generation_instance *instance, const struct pas
 }
 
 enum status generation_compare(struct generation_instance *instance, uint64_t slot,
-                               struct gpt2_reference *reference,
+                               struct stack_reference *reference,
                                struct inference_findings *findings, struct workload_check *greedy,
                                struct error *err)
 {
@@ -213,14 +213,14 @@ enum status generation_compare(struct generation_instance *instance, uint64_t sl
 
     TRY(fetch_row(instance, &text, err));
     TRY(fetch_tokens(instance, &text, err));
-    TRY(gpt2_reference_forward(reference, instance->inference.weights, text.tokens, NULL, err));
+    TRY(stack_reference_forward(reference, instance->inference.weights, text.tokens, NULL, err));
     compare(instance, &text, reference, findings, greedy);
     return STATUS_OK;
 }
 
 /* The reference's logits over `length` tokens of a slot of a server. */
 static enum status refer(struct generation_instance *instance, uint64_t slot, uint64_t length,
-                         struct passage *ret_text, struct gpt2_reference **ret, struct error *err)
+                         struct passage *ret_text, struct stack_reference **ret, struct error *err)
 {
     const struct gpt2_device_plan *plan = &generation_model(instance)->plan;
 
@@ -229,7 +229,7 @@ static enum status refer(struct generation_instance *instance, uint64_t slot, ui
         return error_no_memory(err);
     TRY(download_tokens(instance, slot, ret_text->tokens, err));
     TRY(gpt2_reference_create(&plan->shape, 1, length, false, ret, err));
-    return gpt2_reference_forward(*ret, instance->inference.weights, ret_text->tokens, NULL, err);
+    return stack_reference_forward(*ret, instance->inference.weights, ret_text->tokens, NULL, err);
 }
 
 /* Logits that are there of the latest step that served requests; `wanted` of them, the last ones.
@@ -247,13 +247,13 @@ static enum status compare_latest(struct generation_instance *instance, uint64_t
     for (uint64_t p = 0; p < instance->served; p++) {
         const struct gpt2_part part = instance->parts[p];
         CLEANUP(passage_finish) struct passage text = {0};
-        CLEANUP(gpt2_reference_drop) struct gpt2_reference *reference = NULL;
+        CLEANUP(stack_reference_drop) struct stack_reference *reference = NULL;
 
         if (part.output == GPT2_NO_OUTPUT || row++ + wanted < outputs)
             continue;
         TRY(check_output_row(&logits, row - 1, got, err));
         TRY(refer(instance, part.slot, part.output + 1, &text, &reference, err));
-        inference_compare_row(got, reference->logits + part.output * logits.columns, logits.columns,
+        inference_compare_row(got, reference->out + part.output * logits.columns, logits.columns,
                               part.slot, part.output, false, findings);
     }
     return STATUS_OK;
@@ -275,7 +275,7 @@ static enum status compare_served(struct generation_instance *instance, uint64_t
         const struct generation_text *left = &instance->left[slot];
         CLEANUP(passage_finish)
         struct passage text = {.prompt = left->prompt, .outputs = left->output};
-        CLEANUP(gpt2_reference_drop) struct gpt2_reference *reference = NULL;
+        CLEANUP(stack_reference_drop) struct stack_reference *reference = NULL;
 
         if (left->prompt == 0)
             continue;
@@ -310,17 +310,17 @@ static enum status compare_all(struct generation_instance *instance, const struc
     const float *weights = instance->inference.weights;
     const uint64_t prompt = instance->parameters->prompt;
     const uint64_t length = prompt + generation_outputs(instance->parameters) - 1;
-    CLEANUP(gpt2_reference_drop) struct gpt2_reference *reference = NULL;
+    CLEANUP(stack_reference_drop) struct stack_reference *reference = NULL;
 
     TRY(gpt2_reference_create(&plan->shape, 1, length, false, &reference, err));
     for (uint64_t i = 0; i < replay->checked; i++) {
         const struct passage *made = &replay->made[i], *left = &replay->left[i];
 
-        TRY(gpt2_reference_forward(reference, weights, made->tokens, NULL, err));
+        TRY(stack_reference_forward(reference, weights, made->tokens, NULL, err));
         compare(instance, made, reference, findings, greedy);
         if (left->tokens &&
             memcmp(made->tokens, left->tokens, (prompt + left->outputs) * sizeof(*left->tokens)))
-            TRY(gpt2_reference_forward(reference, weights, left->tokens, NULL, err));
+            TRY(stack_reference_forward(reference, weights, left->tokens, NULL, err));
         compare(instance, left, reference, findings, greedy);
         if (plan->quantised && i == 0)
             TRY(inference_check_head(&instance->inference, made->slot,
@@ -488,7 +488,7 @@ static enum status compare_drawn(struct spot *spot, int32_t *tokens, uint64_t le
     const uint64_t vocabulary = logits.columns;
     const uint64_t at = (spot->instance->first + spot->slot) * gpt2_token_stride(&model->plan);
     AUTO_FREE float *got = malloc(vocabulary * sizeof(*got));
-    CLEANUP(gpt2_reference_drop) struct gpt2_reference *reference = NULL;
+    CLEANUP(stack_reference_drop) struct stack_reference *reference = NULL;
 
     if (!got)
         return error_no_memory(err);
@@ -498,9 +498,9 @@ static enum status compare_drawn(struct spot *spot, int32_t *tokens, uint64_t le
                         tokens + length, sizeof(*tokens), err));
     check_choice(got, vocabulary, tokens[length], &spot->greedy);
     TRY(gpt2_reference_create(&model->plan.shape, 1, length, false, &reference, err));
-    TRY(gpt2_reference_forward(reference, inference->weights, tokens, NULL, err));
-    inference_compare_row(got, reference->logits + (length - 1) * vocabulary, vocabulary,
-                          spot->slot, length - 1, last, &spot->findings);
+    TRY(stack_reference_forward(reference, inference->weights, tokens, NULL, err));
+    inference_compare_row(got, reference->out + (length - 1) * vocabulary, vocabulary, spot->slot,
+                          length - 1, last, &spot->findings);
     return last && model->plan.quantised
                ? inference_check_head(inference, spot->slot, got, &spot->findings.head, err)
                : STATUS_OK;

@@ -11,7 +11,7 @@
 
 #include "workloads/batched_inference/batched_inference.h"
 
-struct gpt2_reference;
+struct stack_reference;
 
 enum generation_measure { GENERATION_REQUEST, GENERATION_PREFILL, GENERATION_DECODE };
 
@@ -127,7 +127,7 @@ enum status generation_serve(struct workload_instance *base, const struct worklo
  * tokens: the logits of the latest output, every token as a choice, and whether it is its logits'.
  */
 enum status generation_compare(struct generation_instance *instance, uint64_t slot,
-                               struct gpt2_reference *reference,
+                               struct stack_reference *reference,
                                struct inference_findings *findings, struct workload_check *greedy,
                                struct error *err);
 extern const struct workload_checks generation_checks;

@@ -9,7 +9,7 @@
 #include "workloads/data/element.h"
 #include "workloads/generation/generation.h"
 #include "workloads/models/gpt2_handover.h"
-#include "workloads/models/gpt2_reference.h"
+#include "workloads/models/gpt2_graph.h"
 
 static enum status write_file(const struct workload_case *work, const uint64_t *secret,
                               const char *path, struct error *err)
@@ -71,7 +71,7 @@ static enum status compare(struct generation_instance *instance, uint64_t drawn,
     const uint64_t sequences = instance->count;
     const uint64_t wanted = whole ? instance->parameters->inference.verify_sequences : 1;
     const uint64_t checked = wanted < sequences ? wanted : sequences;
-    CLEANUP(gpt2_reference_drop) struct gpt2_reference *reference = NULL;
+    CLEANUP(stack_reference_drop) struct stack_reference *reference = NULL;
     struct workload_check greedy = GENERATION_GREEDY; /* of all: check_greedy */
 
     TRY(inference_take_weights(&instance->inference, err));

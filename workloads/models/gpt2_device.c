@@ -180,22 +180,17 @@ enum status gpt2_device_set_weights(struct gpt2_device *model, const float *weig
                                     struct error *err)
 {
     const struct gpt2_shape *shape = &model->plan.shape;
-    const uint64_t count = gpt2_array_length(shape);
-    const uint64_t size = dtype_bits(model->plan.storage) / 8;
+    const enum dtype storage = model->plan.storage;
     /* A quantised model has the matrices of the layers elsewhere. */
     const uint64_t left_out = model->plan.quantised ? gpt2_int8_left_out(shape) : 0;
-    const uint64_t before = gpt2_offset(shape, GPT2_ATTN_W, 0);
-    const uint64_t bytes = (count - left_out) * size;
-    AUTO_FREE char *encoded = malloc(bytes);
+    const uint64_t before = gpt2_offset(shape, GPT2_ATTN_W, 0), count = gpt2_array_length(shape);
+    struct buffer *parameters = model->buffers[GPT2_PARAMETERS];
 
-    if (!encoded)
-        return error_no_memory(err);
-    storage_encode(model->plan.storage, weights, before, encoded);
-    storage_encode(model->plan.storage, weights + before + left_out, count - before - left_out,
-                   encoded + before * size);
-    TRY(device_upload(model->buffers[GPT2_PARAMETERS], 0, encoded, bytes, err));
+    TRY(storage_upload(parameters, storage, 0, weights, before, err));
+    TRY(storage_upload(parameters, storage, before, weights + before + left_out,
+                       count - before - left_out, err));
     if (model->buffers[GPT2_MASTER])
-        TRY(device_upload(model->buffers[GPT2_MASTER], 0, weights, count * sizeof(*weights), err));
+        TRY(storage_upload(model->buffers[GPT2_MASTER], DTYPE_F32, 0, weights, count, err));
     return model->plan.quantised ? upload_quantised(model, weights, err) : STATUS_OK;
 }
 
@@ -251,7 +246,8 @@ void gpt2_device_destroy(struct gpt2_device *model)
     for (size_t i = 0; i < GPT2_BUFFERS; i++)
         device_buffer_free(model->buffers[i]);
     session_finish(&model->session);
-    gpt2_graph_finish(&model->graph);
+    stack_layout_finish(&model->layout);
+    stack_graph_finish(&model->graph);
     free(model);
 }
 

@@ -147,7 +147,8 @@ struct gpt2_device {
     const struct gpt2_part *parts; /* its parts */
     uint64_t part_count;
     uint64_t outputs; /* rows of the step's logits: those of its outputs, or more when padded */
-    struct gpt2_graph graph;
+    struct stack_graph graph;
+    struct stack_layout layout;
     const struct lowering *lowerings[3]; /* the model's own */
     struct session session;              /* `observe` and `observer` are the caller's to set */
 };

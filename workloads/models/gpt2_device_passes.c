@@ -27,22 +27,19 @@ uint64_t gpt2_logits_columns(const struct gpt2_device_plan *plan)
     return plan->quantised || stride - vocabulary > plan->shape.context ? vocabulary : stride;
 }
 
-/* What a node writes, by its name without the layer, and the gradients of it; 0: no place. */
+/* What a node writes, by its name without the block, and the gradients of it; 0: no place. */
 static const struct {
     const char *name;
     enum gpt2_buffer outputs[GRAPH_OUTPUTS_MAX], gradients[GRAPH_OUTPUTS_MAX];
 } tensors[] = {
     {"embedding", {GPT2_RESIDUAL}, {GPT2_D_RESIDUAL}},
-    {"middle", {GPT2_RESIDUAL}, {GPT2_D_RESIDUAL}},
     {"out", {GPT2_RESIDUAL}, {GPT2_D_RESIDUAL}},
-    {"ln1", {GPT2_NORM, GPT2_MEAN, GPT2_RSTD}, {GPT2_D_NARROW}},
-    {"ln2", {GPT2_NORM, GPT2_MEAN, GPT2_RSTD}, {GPT2_D_NARROW}},
-    {"lnf", {GPT2_NORM, GPT2_MEAN, GPT2_RSTD}, {GPT2_D_NARROW}},
+    {"norm", {GPT2_NORM, GPT2_MEAN, GPT2_RSTD}, {GPT2_D_NARROW}},
     {"qkv", {GPT2_QKV}, {GPT2_D_QKV, GPT2_D_SCORES}},
-    {"attn", {GPT2_VALUES, GPT2_SCORES}, {GPT2_D_NARROW}},
-    {"fc", {GPT2_FC}, {GPT2_D_FC}},
+    {"attention", {GPT2_VALUES, GPT2_SCORES}, {GPT2_D_NARROW}},
+    {"up", {GPT2_FC}, {GPT2_D_FC}},
     {"gelu", {GPT2_GELU}, {GPT2_D_FC}},
-    {"logits", {GPT2_LOGITS}, {GPT2_LOGITS}},
+    {"head", {GPT2_LOGITS}, {GPT2_LOGITS}},
     {"loss", {GPT2_LOSSES, GPT2_ROW_LOSS, GPT2_TOTAL}, {0}},
 };
 
@@ -55,12 +52,12 @@ static enum gpt2_buffer buffer_of(const struct gpt2_device_plan *plan, const str
                                   uint32_t value)
 {
     const uint32_t first = graph->nodes[graph->values[value].writer].out[0];
-    const char *name = graph->values[first].name, *layer = strrchr(name, '.');
+    const char *name = graph->values[first].name, *block = strrchr(name, '.');
     const bool gradient = is_gradient(name);
     enum gpt2_buffer ret = 0;
 
     for (size_t i = 0; i < sizeof(tensors) / sizeof(tensors[0]); i++)
-        if (!strcmp(tensors[i].name, layer ? layer + 1 : name))
+        if (!strcmp(tensors[i].name, block ? block + 1 : name))
             ret = (gradient ? tensors[i].gradients : tensors[i].outputs)[value - first];
     if (plan->fused && ret == GPT2_SCORES)
         return GPT2_STATISTICS;
@@ -102,23 +99,22 @@ static void place(struct gpt2_device *model, uint32_t value, uint64_t before[GPT
 }
 
 /* A parameter, and all values of its gradient, at the same element. */
-static void place_parameter(struct gpt2_device *model, uint32_t value)
+static void place_parameter(struct gpt2_device *model, const struct stack_parameter *parameter)
 {
     const struct graph *graph = model->graph.graph;
-    const struct gpt2_tensor tensor = gpt2_tensor_at(&model->plan.shape, value);
-    const bool is_behind = model->plan.quantised && tensor.id >= GPT2_LN1_G;
+    const struct graph_value *value = &graph->values[parameter->value];
+    const bool is_behind = model->plan.quantised && !parameter->decay;
     struct session_place of = {
         .buffer = model->buffers[GPT2_PARAMETERS],
         .type = model->plan.storage,
-        .offset = tensor.offset - (is_behind ? gpt2_int8_left_out(&model->plan.shape) : 0),
-        .columns = tensor.columns,
-        .stride = tensor.columns,
+        .offset = parameter->offset - (is_behind ? gpt2_int8_left_out(&model->plan.shape) : 0),
+        .columns = graph_size(value, -1),
+        .stride = graph_size(value, -1),
     };
 
-    model->session.places[value] = of;
+    model->session.places[parameter->value] = of;
     of.buffer = model->buffers[GPT2_GRADIENTS];
-    for (uint32_t i = graph->values[value].gradient; i != GRAPH_NONE;
-         i = graph_gradient_before(graph, i))
+    for (uint32_t i = value->gradient; i != GRAPH_NONE; i = graph_gradient_before(graph, i))
         model->session.places[i] = of;
 }
 
@@ -131,6 +127,7 @@ enum status gpt2_take_graph(struct gpt2_device *model, struct error *err)
 
     TRY(gpt2_graph_init(&model->graph, &plan->shape, 1, plan->page ? 1 : plan->length,
                         plan->training, err));
+    TRY(stack_layout_init(&model->layout, model->graph.graph, GPT2_ALIGN, err));
     if (plan->page)
         model->lowerings[own++] = gpt2_step_lowerings;
     if (plan->quantised)
@@ -152,8 +149,8 @@ enum status gpt2_take_graph(struct gpt2_device *model, struct error *err)
     for (uint32_t i = 0; i < session->graph->value_count; i++)
         if (session->graph->values[i].role == GRAPH_COMPUTED)
             place(model, i, before);
-    for (uint32_t i = 0; i < gpt2_tensor_count(&plan->shape); i++)
-        place_parameter(model, i);
+    for (size_t i = 0; i < model->layout.count; i++)
+        place_parameter(model, &model->layout.parameters[i]);
     return session_prepare(session, err);
 }
 
@@ -161,7 +158,7 @@ enum status gpt2_take_graph(struct gpt2_device *model, struct error *err)
 enum status gpt2_device_forward(struct gpt2_device *model, uint64_t slot, struct error *err)
 {
     const struct gpt2_device_plan *plan = &model->plan;
-    const size_t end = model->graph.loss_node, hidden = end - GPT2_HEAD_NODES;
+    const size_t end = model->graph.forward, hidden = end - GPT2_HEAD_NODES;
 
     model->session.slot = slot % GPT2_LOSS_SLOTS;
     if (!plan->page)
@@ -176,6 +173,6 @@ enum status gpt2_device_forward(struct gpt2_device *model, uint64_t slot, struct
 
 enum status gpt2_device_backward(struct gpt2_device *model, struct error *err)
 {
-    return session_run(&model->session, model->graph.loss_node + 1,
-                       model->session.graph->node_count, err);
+    return session_run(&model->session, model->graph.forward + 1, model->session.graph->node_count,
+                       err);
 }

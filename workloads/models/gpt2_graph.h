@@ -1,26 +1,23 @@
-/* gpt2_graph - the model as a graph: forward, mean loss and, when training, gradients. */
+/* gpt2_graph - the model as a declared stack: forward, mean loss and, when training, gradients. */
 #ifndef ASSAY_WORKLOADS_MODELS_GPT2_GRAPH_H
 #define ASSAY_WORKLOADS_MODELS_GPT2_GRAPH_H
 
-#include "workloads/graph/graph.h"
 #include "workloads/models/gpt2.h"
+#include "workloads/models/stack_reference.h"
 
 /* The embedding, as many nodes for each layer, the final norm and the head, then the loss. */
 #define GPT2_LAYER_NODES 10
 #define GPT2_HEAD_NODES 2
 
-/* Its first values are the parameters, in the order of gpt2_tensor_at. */
-struct gpt2_graph {
-    struct graph *graph;
-    uint32_t tokens, targets; /* (rows), rows of one sequence after another */
-    uint32_t logits;          /* (rows, vocabulary), lent; gone when training, with the gradients */
-    uint32_t loss;            /* (1), lent */
-    size_t loss_node;         /* nodes before it: forward; behind it: backward */
-};
-
-/* When training, each parameter's gradient is lent. */
-enum status gpt2_graph_init(struct gpt2_graph *ret, const struct gpt2_shape *shape,
+/*
+ * With the loss, and its gradients when training; stack_graph_finish follows, on failure, too. In
+ * its layout (stack_layout_init, at multiples of GPT2_ALIGN) parameters lie as gpt2.h says.
+ */
+enum status gpt2_graph_init(struct stack_graph *ret, const struct gpt2_shape *shape,
                             uint64_t sequences, uint64_t length, bool training, struct error *err);
-void gpt2_graph_finish(struct gpt2_graph *graph);
+/* Its reference: logits, and when training all gradients, at weights laid out as gpt2.h says. */
+enum status gpt2_reference_create(const struct gpt2_shape *shape, uint64_t sequences,
+                                  uint64_t length, bool training, struct stack_reference **ret,
+                                  struct error *err);
 
 #endif

@@ -426,7 +426,8 @@ static void put_weights(const struct writer *writer)
 {
     const struct graph_onnx *model = writer->model;
     const struct graph_node *first = &model->graph->nodes[0];
-    const float *weights = model->weights;
+    const struct stack_layout *layout = model->layout;
+    uint64_t offset = 0;
 
     for (uint32_t i = 0; i < model->graph->value_count; i++) {
         const struct graph_value *value = &model->graph->values[i];
@@ -435,13 +436,15 @@ static void put_weights(const struct writer *writer)
 
         if (value->role != GRAPH_PARAMETER)
             continue;
+        for (size_t k = 0; layout && k < layout->count; k++)
+            offset = layout->parameters[k].value == i ? layout->parameters[k].offset : offset;
         if (first->in_count > 2 && i == first->in[2]) {
             shape.of[0] = positions_of(model);
             count = shape.of[0] * shape.of[1];
         }
-        onnx_put_tensor(writer->out, value->name, DTYPE_F32, shape.rank, shape.of, weights,
-                        count * sizeof(*weights));
-        weights += (value->count + model->align - 1) / model->align * model->align;
+        onnx_put_tensor(writer->out, value->name, DTYPE_F32, shape.rank, shape.of,
+                        model->weights + offset, count * sizeof(float));
+        offset += value->count;
     }
 }
 

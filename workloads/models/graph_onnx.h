@@ -18,7 +18,7 @@
 #include "backends/backend.h"
 #include "harness/core/precision.h"
 #include "harness/core/text.h"
-#include "workloads/graph/graph.h"
+#include "workloads/models/stack.h"
 
 #define GRAPH_ONNX_TOKENS "tokens" /* i32, (sequences, length) */
 /* i32 (1), not of GRAPH_ONNX_WHOLE: of the output; that of a step's tokens, at least 1. */
@@ -36,8 +36,9 @@ struct graph_onnx {
     const char *name;          /* of the model */
     uint32_t out;              /* the value that the first output is, in f32 */
     size_t nodes;              /* the first so many are written */
-    const float *weights;      /* the parameters in the graph's order, each from a multiple of */
-    uint64_t align;            /* so many elements on */
+    const float *weights;
+    const struct stack_layout
+        *layout; /* of them; NULL: in the graph's order, one behind the other */
     enum graph_onnx_pass pass;
     uint64_t length; /* positions of a sequence; of a step 1 */
     /*

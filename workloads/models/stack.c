@@ -554,15 +554,20 @@ enum status stack_graph_decode(struct stack_graph *ret, const struct stack *stac
     return build(&builder, ret);
 }
 
-enum status stack_graph_train(struct stack_graph *graph, struct error *err)
+enum status stack_graph_add_loss(struct stack_graph *graph, struct error *err)
 {
     const struct graph_shape rows = graph->graph->values[graph->tokens].shape;
     uint32_t in[2] = {graph->out};
 
     TRY(graph_give(graph->graph, GRAPH_INDICES, "targets", rows, &graph->targets, err));
     in[1] = graph->targets;
-    TRY(graph_add(graph->graph, &graph_op_cross_entropy, (struct graph_attributes){0}, "loss", in,
-                  2, &graph->loss, err));
+    return graph_add(graph->graph, &graph_op_cross_entropy, (struct graph_attributes){0}, "loss",
+                     in, 2, &graph->loss, err);
+}
+
+enum status stack_graph_train(struct stack_graph *graph, struct error *err)
+{
+    TRY(stack_graph_add_loss(graph, err));
     return graph_backward(graph->graph, graph->loss, GRAPH_NONE, err);
 }
 
@@ -583,25 +588,66 @@ uint64_t stack_parameter_count(const struct stack_graph *graph)
     return sum;
 }
 
-void stack_fill(const struct stack_graph *graph, uint64_t seed, float *ret)
+static bool decays(const struct graph_value *parameter)
 {
-    uint64_t number = 0;
+    return parameter->shape.rank > 1;
+}
 
-    for (uint32_t v = 0; v < graph->graph->value_count; v++) {
-        const struct graph_value *value = &graph->graph->values[v];
-        const uint64_t rows = value->shape.of[0], columns = value->shape.of[1];
-        const bool matrix = value->shape.rank == 2, gain = strstr(value->name, ".gain") != NULL;
-        const float mean = gain ? 1.0f : 0.0f;
-        const float sd =
-            matrix ? (float)(1.0 / sqrt((double)(rows < columns ? rows : columns))) : 0.125f;
+/* Behind what the layout has: all, or (`align`) those that decay or do not. */
+static void lay(struct stack_layout *layout, const struct graph *graph, uint64_t align, bool decay)
+{
+    const uint64_t unit = align ? align : 1;
+    uint32_t number = 0;
+
+    for (uint32_t i = 0; i < graph->value_count; i++) {
+        const struct graph_value *value = &graph->values[i];
 
         if (value->role != GRAPH_PARAMETER)
             continue;
+        if (!align || decays(value) == decay) {
+            layout->parameters[layout->count++] =
+                (struct stack_parameter){i, number, layout->elements, decays(value)};
+            layout->elements += (value->count + unit - 1) / unit * unit;
+        }
+        number++;
+    }
+}
+
+enum status stack_layout_init(struct stack_layout *ret, const struct graph *graph, uint64_t align,
+                              struct error *err)
+{
+    *ret = (struct stack_layout){
+        .parameters = calloc(graph->value_count, sizeof(*ret->parameters)),
+    };
+    if (!ret->parameters)
+        return error_no_memory(err);
+    lay(ret, graph, align, true);
+    ret->decayed = ret->elements;
+    if (align)
+        lay(ret, graph, align, false);
+    return STATUS_OK;
+}
+
+void stack_layout_finish(struct stack_layout *layout)
+{
+    free(layout->parameters);
+}
+
+void stack_fill(const struct stack_graph *graph, const struct stack_layout *layout, uint64_t seed,
+                float *ret)
+{
+    for (size_t p = 0; p < layout->count; p++) {
+        const struct stack_parameter *parameter = &layout->parameters[p];
+        const struct graph_value *value = &graph->graph->values[parameter->value];
+        const uint64_t rows = value->shape.of[0], columns = value->shape.of[1];
+        const float mean = strstr(value->name, ".gain") ? 1.0f : 0.0f;
+        const float sd =
+            decays(value) ? (float)(1.0 / sqrt((double)(rows < columns ? rows : columns))) : 0.125f;
+        float *to = ret + parameter->offset;
+
 #pragma omp parallel for schedule(static) if (value->count > GRAPH_WORTH_THREADS)
         for (uint64_t i = 0; i < value->count; i++)
-            ret[i] = mean + sd * gpt2_normal_at(seed, RANDOM_STREAM + number, i);
-        ret += value->count;
-        number++;
+            to[i] = mean + sd * gpt2_normal_at(seed, RANDOM_STREAM + parameter->number, i);
     }
 }
 

@@ -88,7 +88,7 @@ struct stack_graph {
     uint32_t tokens, out;
     uint32_t blocks;        /* of stack_graph_decode: (sequences, pages), indices, given */
     size_t forward;         /* nodes of the blocks; those of training follow */
-    uint32_t targets, loss; /* stack_graph_train; `targets` are given */
+    uint32_t targets, loss; /* stack_graph_add_loss; `targets` are given */
 };
 /* INVALID: the shapes are impossible. stack_graph_finish follows, on failure, too. */
 enum status stack_graph_init(struct stack_graph *ret, const struct stack *stack, uint64_t sequences,
@@ -101,20 +101,40 @@ enum status stack_graph_init(struct stack_graph *ret, const struct stack *stack,
 enum status stack_graph_decode(struct stack_graph *ret, const struct stack *stack,
                                uint64_t sequences, uint64_t context, uint64_t page,
                                struct error *err);
-/*
- * Adds the mean cross entropy of `out`, which a head writes, against targets, and the gradients of
- * all parameters (graph_backward).
- */
+/* Adds the mean cross entropy of `out`, which a head writes, against targets. */
+enum status stack_graph_add_loss(struct stack_graph *graph, struct error *err);
+/* The same, and the gradients of all parameters (graph_backward). */
 enum status stack_graph_train(struct stack_graph *graph, struct error *err);
 void stack_graph_finish(struct stack_graph *graph);
 
 uint64_t stack_parameter_count(const struct stack_graph *graph);
+
 /*
- * All parameters, one behind the other in the order of the graph's values: matrices nearly
- * N(0, 1/n), n their shorter side, gains 1 and biases 0 with a deviation of 1/8. Each depends on
- * the seed, its parameter's number among them and its place alone.
+ * The parameters in one array. With `align` as an optimizer has them: in the order of the graph's
+ * values matrices, which decay, then all others, each from a multiple of `align` elements on. Else
+ * all in the order of the values, one behind the other.
  */
-void stack_fill(const struct stack_graph *graph, uint64_t seed, float *ret);
+struct stack_layout {
+    struct stack_parameter {
+        uint32_t value, number; /* `number`: how many come before it in the graph */
+        uint64_t offset;        /* elements */
+        bool decay;
+    } * parameters; /* heap */
+    size_t count;
+    uint64_t elements, decayed; /* of the array, with padding; of the matrices, with `align` */
+};
+/* stack_layout_finish follows, on failure, too. */
+enum status stack_layout_init(struct stack_layout *ret, const struct graph *graph, uint64_t align,
+                              struct error *err);
+void stack_layout_finish(struct stack_layout *layout);
+
+/*
+ * All parameters into an array of that layout, without its padding: matrices nearly N(0, 1/n), n
+ * their shorter side, gains 1 and biases 0 with a deviation of 1/8. Each depends on the seed, its
+ * number and its place alone.
+ */
+void stack_fill(const struct stack_graph *graph, const struct stack_layout *layout, uint64_t seed,
+                float *ret);
 
 /* The blocks, a line a part. */
 void stack_describe(const struct stack *stack, struct text *ret);

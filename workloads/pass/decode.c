@@ -191,12 +191,11 @@ static enum status put_last(const struct pass_instance *instance, size_t layer, 
 {
     const struct decode *decode = instance->decode;
     const struct session_place *place = &instance->session.places[decode->layers[layer].cache];
-    const uint64_t count = place->columns, size = dtype_bits(place->type) / 8;
+    const uint64_t count = place->columns;
     AUTO_FREE double *numbers = malloc(count * sizeof(*numbers));
     AUTO_FREE float *narrow = malloc(count * sizeof(*narrow));
-    AUTO_FREE void *encoded = malloc(count * sizeof(float));
 
-    if (!numbers || !narrow || !encoded)
+    if (!numbers || !narrow)
         return error_no_memory(err);
     for (uint64_t s = 0; s < instance->sequences; s++) {
         const uint64_t block = decode->table[(s + 1) * decode->pages - 1];
@@ -204,9 +203,8 @@ static enum status put_last(const struct pass_instance *instance, size_t layer, 
         make_block(decode, layer, s, decode->pages - 1, numbers);
         for (uint64_t i = 0; i < count; i++)
             narrow[i] = (float)numbers[i];
-        storage_encode(place->type, narrow, count, encoded);
-        TRY(device_upload(place->buffer, (place->offset + block * count) * size, encoded,
-                          count * size, err));
+        TRY(storage_upload(place->buffer, place->type, place->offset + block * count, narrow, count,
+                           err));
     }
     return STATUS_OK;
 }
@@ -404,9 +402,11 @@ static enum status run_layer(const struct decode *decode, struct graph_interpret
     return STATUS_OK;
 }
 
-enum status decode_refer(struct pass_instance *instance, struct graph_interpreter *interpreter,
-                         const struct graph *graph, uint64_t sequence, struct error *err)
+enum status decode_refer(struct pass_instance *instance, struct stack_reference *reference,
+                         uint64_t sequence, struct error *err)
 {
+    struct graph_interpreter *interpreter = reference->interpreter;
+    const struct graph *graph = reference->graph.graph;
     const struct decode *decode = instance->decode;
     AUTO_FREE int32_t *order = malloc(decode->pages * sizeof(*order));
     size_t at = 0, layer = 0;

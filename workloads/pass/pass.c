@@ -282,6 +282,7 @@ static void finish(struct workload_instance *base)
     session_finish(&instance->session);
     pass_train_finish(instance);
     ops_destroy(instance->ops);
+    stack_layout_finish(&instance->layout);
     stack_graph_finish(&instance->graph);
     device_buffer_free(instance->input);
     decode_destroy(instance->decode);
@@ -302,12 +303,14 @@ static enum status take_tokens(struct pass_instance *instance, uint64_t seed, st
 
 static enum status make_weights(struct pass_instance *instance, struct error *err)
 {
-    const struct stack_graph *graph = &instance->graph;
+    const struct pass_parameters *parameters = instance->base.work.workload->parameters;
 
-    instance->weights = malloc(stack_parameter_count(graph) * sizeof(*instance->weights));
+    TRY(stack_layout_init(&instance->layout, instance->graph.graph,
+                          parameters->trains ? PASS_TRAIN_ALIGN : 0, err));
+    instance->weights = calloc(instance->layout.elements, sizeof(*instance->weights));
     if (!instance->weights)
         return error_no_memory(err);
-    stack_fill(graph, instance->base.work.seed, instance->weights);
+    stack_fill(&instance->graph, &instance->layout, instance->base.work.seed, instance->weights);
     return STATUS_OK;
 }
 
@@ -358,22 +361,12 @@ static enum status compile(struct pass_instance *instance, struct error *err)
 
 static enum status upload_weights(const struct pass_instance *instance, struct error *err)
 {
-    const struct graph *graph = instance->graph.graph;
-    const float *weights = instance->weights;
+    for (size_t i = 0; i < instance->layout.count; i++) {
+        const struct stack_parameter *parameter = &instance->layout.parameters[i];
+        const uint64_t count = instance->graph.graph->values[parameter->value].count;
 
-    for (uint32_t i = 0; i < graph->value_count; i++) {
-        const uint64_t count = graph->values[i].count;
-        AUTO_FREE void *encoded = NULL;
-
-        if (graph->values[i].role != GRAPH_PARAMETER)
-            continue;
-        encoded = malloc(count * sizeof(float));
-        if (!encoded)
-            return error_no_memory(err);
-        storage_encode(instance->type, weights, count, encoded);
-        TRY(device_upload(instance->session.places[i].buffer, 0, encoded,
-                          count * (dtype_bits(instance->type) / 8), err));
-        weights += count;
+        TRY(storage_upload(instance->session.places[parameter->value].buffer, instance->type, 0,
+                           instance->weights + parameter->offset, count, err));
     }
     return STATUS_OK;
 }
@@ -468,7 +461,6 @@ static struct graph_onnx onnx_of(const struct pass_instance *instance)
                                .out = instance->graph.out,
                                .nodes = instance->graph.forward,
                                .weights = instance->weights,
-                               .align = 1,
                                .length = instance->length};
 }
 
@@ -595,45 +587,21 @@ static double tolerance(const struct workload_case *work, const char *output, co
                : WORKLOAD_NO_CHECK;
 }
 
-void pass_give_weights(const struct stack_graph *graph, const float *weights,
-                       struct graph_interpreter *interpreter)
-{
-    for (uint32_t i = 0; i < graph->graph->value_count; i++) {
-        if (graph->graph->values[i].role == GRAPH_PARAMETER) {
-            graph_interpreter_give(interpreter, i, (struct graph_array){.f32 = weights});
-            weights += graph->graph->values[i].count;
-        }
-    }
-}
-
-/* The first `positions` of a sequence in fp64; those behind change nothing of it. Heap. */
+/* The first `positions` of a sequence in fp64; those behind change nothing of it. */
 static enum status refer(struct pass_instance *instance, uint64_t sequence, uint64_t positions,
-                         double **ret, struct error *err)
+                         struct stack_reference **ret, struct error *err)
 {
-    CLEANUP(stack_graph_finish) struct stack_graph graph = {0};
-    AUTO_FREE double *expected = malloc(positions * instance->columns * sizeof(*expected));
-    struct graph_interpreter *interpreter = NULL;
-    enum status status;
+    const int32_t *tokens = instance->tokens + sequence * instance->length;
+    const struct stack_wanted wanted = {.out = true};
+    struct stack_graph graph = {0};
 
-    if (!expected)
-        return error_no_memory(err);
     TRY(build(&instance->base.work, 1, positions, &graph, err));
-    graph_lend(graph.graph, graph.out);
     decode_lend(graph.graph);
-    TRY(graph_interpreter_create(graph.graph, &interpreter, err));
-    pass_give_weights(&graph, instance->weights, interpreter);
-    graph_interpreter_give(
-        interpreter, graph.tokens,
-        (struct graph_array){.i32 = instance->tokens + sequence * instance->length});
-    graph_interpreter_lend(interpreter, graph.out, expected);
-    status = instance->decode ? decode_refer(instance, interpreter, graph.graph, sequence, err)
-                              : graph_interpreter_run(interpreter, 0, graph.graph->node_count, err);
-    graph_interpreter_destroy(interpreter);
-    if (status == STATUS_OK) {
-        *ret = expected;
-        expected = NULL;
-    }
-    return status;
+    TRY(stack_reference_create(&graph, &wanted, ret, err));
+    if (!instance->decode)
+        return stack_reference_forward(*ret, instance->weights, tokens, NULL, err);
+    stack_reference_give(*ret, instance->weights, tokens, NULL);
+    return decode_refer(instance, *ret, sequence, err);
 }
 
 /* What the checks of some sequences have found. */
@@ -670,17 +638,17 @@ static enum status add_sequence(struct pass_instance *instance, uint64_t sequenc
                                         .columns = instance->columns,
                                         .stride = instance->columns};
     AUTO_FREE float *got = malloc(count * sizeof(*got));
-    AUTO_FREE double *expected = NULL;
+    CLEANUP(stack_reference_drop) struct stack_reference *reference = NULL;
 
     if (!got)
         return error_no_memory(err);
     for (uint64_t i = 0; i < positions; i++)
         TRY(check_output_row(&output, sequence * instance->length + i, got + i * instance->columns,
                              err));
-    TRY(refer(instance, sequence, positions, &expected, err));
+    TRY(refer(instance, sequence, positions, &reference, err));
     check_count_live(got, count, &found->live);
-    comparison_add(&found->output, got, expected, count);
-    block_finding_add(&found->blocks, "output", got, expected, count);
+    comparison_add(&found->output, got, reference->out, count);
+    block_finding_add(&found->blocks, "output", got, reference->out, count);
     return instance->decode
                ? decode_compare(instance, sequence, &found->cache, &found->cache_blocks, err)
                : STATUS_OK;

@@ -6,9 +6,8 @@
 #define ASSAY_WORKLOADS_PASS_PASS_H
 
 #include "workloads/check/frame.h"
-#include "workloads/graph/interpreter.h"
 #include "workloads/models/declaration.h"
-#include "workloads/models/stack.h"
+#include "workloads/models/stack_reference.h"
 #include "workloads/session/session.h"
 
 /* As written. */
@@ -30,7 +29,8 @@ struct pass_instance {
     uint64_t sequences, length, columns; /* of the output */
     int64_t vocabulary;
     int32_t *tokens;
-    float *weights;
+    struct stack_layout layout;
+    float *weights;                /* in it */
     struct buffer *input, *output; /* the output is the session's, where there is one */
     enum dtype type;               /* of the output */
     struct ops *ops;               /* NULL: a framework runs it */
@@ -47,9 +47,6 @@ struct pass_instance {
  */
 enum status pass_build(const struct pass_parameters *parameters, uint64_t sequences,
                        uint64_t length, struct stack_graph *ret, struct error *err);
-/* The parameters, one behind the other in `weights`, to an interpreter of such a graph. */
-void pass_give_weights(const struct stack_graph *graph, const float *weights,
-                       struct graph_interpreter *interpreter);
 /* Narrow arrays on the way: what each operator writes, and each matrix; 0 in fp32, or on failure.
  */
 size_t pass_arrays(const struct workload_case *work);
@@ -70,11 +67,11 @@ enum status pass_train_check(const struct declaration *declaration,
                              struct pass_train_section *written, struct pass_parameters *ret,
                              struct error *err);
 
+#define PASS_TRAIN_ALIGN 64  /* elements, of the layout */
 #define PASS_LOSS_SLOTS 1024 /* losses that are kept: the first, and the latest */
-/* In the order of the optimizer: matrices, then what does not decay, each from a multiple of 64 on.
- */
+/* In the instance's layout. */
 struct pass_training {
-    uint64_t steps, elements, decayed;
+    uint64_t steps;
     struct buffer *weights, *moment1, *moment2, *losses; /* f32 */
     struct buffer *gradients, *copy;                     /* in storage; copy: NULL in f32 */
     int32_t *batch, *next; /* of the latest step and of the one after it, OP_TOKENS_LENGTH */
@@ -147,9 +144,9 @@ enum status decode_restore(struct pass_instance *instance, struct error *err);
 
 /* Before the interpreter of a sequence is created. */
 void decode_lend(struct graph *graph);
-/* The reference of a sequence, whose tokens and parameters have been given. */
-enum status decode_refer(struct pass_instance *instance, struct graph_interpreter *interpreter,
-                         const struct graph *graph, uint64_t sequence, struct error *err);
+/* Runs the reference of a sequence, whose tokens and parameters have been given. */
+enum status decode_refer(struct pass_instance *instance, struct stack_reference *reference,
+                         uint64_t sequence, struct error *err);
 /* What lies in the cache at the token's position, against the latest reference, of `sequence`. */
 enum status decode_compare(const struct pass_instance *instance, uint64_t sequence,
                            struct comparison *comparison, struct block_finding *blocks,

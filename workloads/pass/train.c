@@ -15,7 +15,6 @@
 #include "workloads/storage.h"
 
 #define TRAIN_STREAM 0x74726169u /* "trai" */
-#define ALIGN 64                 /* elements */
 
 const struct declaration_field pass_train_fields[] = {
     ADAMW_DECLARATION_FIELDS(struct pass_train_section, adamw),
@@ -71,27 +70,6 @@ enum status pass_train_check(const struct declaration *declaration,
 
 /* ---- arrays ---- */
 
-static uint64_t room_of(const struct graph_value *parameter)
-{
-    return (parameter->count + ALIGN - 1) / ALIGN * ALIGN;
-}
-
-static bool decays(const struct graph_value *parameter)
-{
-    return parameter->shape.rank > 1;
-}
-
-static uint64_t count_elements(const struct graph *graph, bool decayed_alone)
-{
-    uint64_t ret = 0;
-
-    for (uint32_t i = 0; i < graph->value_count; i++)
-        if (graph->values[i].role == GRAPH_PARAMETER &&
-            (!decayed_alone || decays(&graph->values[i])))
-            ret += room_of(&graph->values[i]);
-    return ret;
-}
-
 /* What does not lie with other values: probabilities, which are made again, and gradients of
  * parameters. */
 static void lend(struct graph *graph)
@@ -112,13 +90,15 @@ enum status pass_train_bytes(const struct pass_parameters *parameters, uint64_t 
 {
     const uint64_t size = dtype_bits(storage) / 8, f32 = sizeof(float);
     CLEANUP(stack_graph_finish) struct stack_graph graph = {0};
+    CLEANUP(stack_layout_finish) struct stack_layout layout = {0};
     CLEANUP(graph_plan_finish) struct graph_plan plan = {0};
     uint64_t elements;
 
     TRY(pass_build(parameters, sequences, parameters->length, &graph, err));
     lend(graph.graph);
     TRY(graph_plan_init(&plan, graph.graph, err));
-    elements = count_elements(graph.graph, false);
+    TRY(stack_layout_init(&layout, graph.graph, PASS_TRAIN_ALIGN, err));
+    elements = layout.elements;
     *ret = (unsigned __int128)elements * (3 * f32 + size + (storage == DTYPE_F32 ? 0 : size)) +
            (unsigned __int128)plan.pool * size +
            OP_TOKENS_LENGTH((unsigned __int128)sequences * parameters->length) * sizeof(int32_t) +
@@ -130,49 +110,32 @@ enum status pass_train_bytes(const struct pass_parameters *parameters, uint64_t 
     return STATUS_OK;
 }
 
-static void place(struct pass_instance *instance, uint32_t parameter, uint64_t offset)
+static void place(struct pass_instance *instance, const struct stack_parameter *parameter)
 {
     const struct pass_training *training = instance->training;
     const struct graph *graph = instance->graph.graph;
-    const uint64_t columns = graph_size(&graph->values[parameter], -1);
+    const struct graph_value *value = &graph->values[parameter->value];
+    const uint64_t columns = graph_size(value, -1);
     struct session_place of = {.buffer = training->copy ? training->copy : training->weights,
                                .type = instance->type,
-                               .offset = offset,
+                               .offset = parameter->offset,
                                .columns = columns,
                                .stride = columns};
 
-    instance->session.places[parameter] = of;
+    instance->session.places[parameter->value] = of;
     of.buffer = training->gradients;
-    for (uint32_t i = graph->values[parameter].gradient; i != GRAPH_NONE;
-         i = graph_gradient_before(graph, i))
+    for (uint32_t i = value->gradient; i != GRAPH_NONE; i = graph_gradient_before(graph, i))
         instance->session.places[i] = of;
-}
-
-static void place_all(struct pass_instance *instance)
-{
-    const struct graph *graph = instance->graph.graph;
-    uint64_t offset = 0;
-
-    for (int vectors = 0; vectors < 2; vectors++)
-        for (uint32_t i = 0; i < graph->value_count; i++)
-            if (graph->values[i].role == GRAPH_PARAMETER && decays(&graph->values[i]) == !vectors) {
-                place(instance, i, offset);
-                offset += room_of(&graph->values[i]);
-            }
-    instance->session.places[instance->graph.loss] = (struct session_place){
-        .buffer = instance->training->losses, .type = DTYPE_F32, .columns = 1, .stride = 1};
 }
 
 enum status pass_train_allocate(struct pass_instance *instance, struct error *err)
 {
     struct pass_training *training = instance->training = calloc(1, sizeof(*training));
     const uint64_t rows = instance->sequences * instance->length, f32 = sizeof(float);
-    const uint64_t size = dtype_bits(instance->type) / 8;
+    const uint64_t size = dtype_bits(instance->type) / 8, elements = instance->layout.elements;
 
     if (!training)
         return error_no_memory(err);
-    training->elements = count_elements(instance->graph.graph, false);
-    training->decayed = count_elements(instance->graph.graph, true);
     training->batch = calloc(OP_TOKENS_LENGTH(rows), sizeof(int32_t));
     training->next = calloc(OP_TOKENS_LENGTH(rows), sizeof(int32_t));
     if (!training->batch || !training->next)
@@ -182,12 +145,12 @@ enum status pass_train_allocate(struct pass_instance *instance, struct error *er
             struct buffer **at;
             uint64_t bytes;
         } arrays[] = {
-            {&training->weights, training->elements * f32},
-            {&training->moment1, training->elements * f32},
-            {&training->moment2, training->elements * f32},
-            {&training->gradients, training->elements * size},
+            {&training->weights, elements * f32},
+            {&training->moment1, elements * f32},
+            {&training->moment2, elements * f32},
+            {&training->gradients, elements * size},
             {&training->losses, PASS_LOSS_SLOTS * f32},
-            {&training->copy, instance->type == DTYPE_F32 ? 0 : training->elements * size},
+            {&training->copy, instance->type == DTYPE_F32 ? 0 : elements * size},
         };
 
         for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++)
@@ -195,26 +158,11 @@ enum status pass_train_allocate(struct pass_instance *instance, struct error *er
                 TRY(device_buffer_alloc(instance->base.device, arrays[i].bytes, BUFFER_READ_WRITE,
                                         arrays[i].at, err));
     }
-    place_all(instance);
+    for (size_t i = 0; i < instance->layout.count; i++)
+        place(instance, &instance->layout.parameters[i]);
+    instance->session.places[instance->graph.loss] = (struct session_place){
+        .buffer = training->losses, .type = DTYPE_F32, .columns = 1, .stride = 1};
     return STATUS_OK;
-}
-
-static enum status upload(const struct pass_instance *instance, const struct graph_value *value,
-                          uint64_t offset, const float *weights, struct error *err)
-{
-    const struct pass_training *training = instance->training;
-    const uint64_t size = dtype_bits(instance->type) / 8;
-    AUTO_FREE void *encoded = NULL;
-
-    TRY(device_upload(training->weights, offset * sizeof(*weights), weights,
-                      value->count * sizeof(*weights), err));
-    if (!training->copy)
-        return STATUS_OK;
-    encoded = malloc(value->count * size);
-    if (!encoded)
-        return error_no_memory(err);
-    storage_encode(instance->type, weights, value->count, encoded);
-    return device_upload(training->copy, offset * size, encoded, value->count * size, err);
 }
 
 /* The batch of step `steps`. */
@@ -236,22 +184,15 @@ static enum status make_next(struct pass_instance *instance, struct error *err)
 enum status pass_train_begin(struct pass_instance *instance, struct error *err)
 {
     struct pass_training *training = instance->training;
-    struct buffer *const zeroed[] = {training->weights, training->moment1, training->moment2,
-                                     training->gradients};
-    const float *weights = instance->weights;
-    const uint64_t size = dtype_bits(instance->type) / 8;
+    struct buffer *const zeroed[] = {training->moment1, training->moment2, training->gradients};
+    const uint64_t size = dtype_bits(instance->type) / 8, elements = instance->layout.elements;
 
     for (size_t i = 0; i < sizeof(zeroed) / sizeof(zeroed[0]); i++)
         TRY(op_clear(instance->ops, (struct operand){zeroed[i], 0}, zeroed[i]->bytes / size, err));
     TRY(device_synchronize(instance->base.device, err));
-    for (uint32_t i = 0; i < instance->graph.graph->value_count; i++) {
-        const struct graph_value *value = &instance->graph.graph->values[i];
-
-        if (value->role != GRAPH_PARAMETER)
-            continue;
-        TRY(upload(instance, value, instance->session.places[i].offset, weights, err));
-        weights += value->count;
-    }
+    TRY(storage_upload(training->weights, DTYPE_F32, 0, instance->weights, elements, err));
+    if (training->copy)
+        TRY(storage_upload(training->copy, instance->type, 0, instance->weights, elements, err));
     return make_next(instance, err);
 }
 
@@ -305,7 +246,7 @@ enum status pass_train_update(struct pass_instance *instance, struct error *err)
                           .epsilon = adamw->epsilon,
                           .decay = adamw->decay,
                           .step = ++training->steps,
-                          .count = training->decayed,
+                          .count = instance->layout.decayed,
                           .weights = training->weights,
                           .m = training->moment1,
                           .v = training->moment2,
@@ -314,8 +255,8 @@ enum status pass_train_update(struct pass_instance *instance, struct error *err)
 
     TRY(op_adamw(instance->ops, &op, err));
     op.decay = 0.0;
-    op.offset = training->decayed;
-    op.count = training->elements - training->decayed;
+    op.offset = instance->layout.decayed;
+    op.count = instance->layout.elements - instance->layout.decayed;
     return op.count > 0 ? op_adamw(instance->ops, &op, err) : STATUS_OK;
 }
 

@@ -75,71 +75,19 @@ struct passes {
     struct random *random;
 };
 
-/* The same in fp64, and the gradients that are compared. */
-struct reference {
-    struct stack_graph graph;
-    struct graph_interpreter *interpreter;
-    double loss;
-    double **gradients; /* by value: of parameters that are compared */
-};
-
-static void reference_finish(struct reference *reference)
-{
-    for (size_t i = 0; reference->gradients && i < reference->graph.graph->value_count; i++)
-        free(reference->gradients[i]);
-    free(reference->gradients);
-    graph_interpreter_destroy(reference->interpreter);
-    stack_graph_finish(&reference->graph);
-}
-
-/* From a drawn parameter on as many as fit. */
-static enum status lend_gradients(struct reference *reference, const struct passes *passes,
-                                  struct error *err)
-{
-    struct graph *graph = reference->graph.graph;
-    const size_t count = graph->value_count, start = random_next_below(passes->random, count);
-    uint64_t room = passes->forward ? 0 : GRADIENTS_MOST;
-
-    reference->gradients = calloc(count, sizeof(*reference->gradients));
-    if (!reference->gradients)
-        return error_no_memory(err);
-    for (size_t k = 0; k < count; k++) {
-        const struct graph_value *value = &graph->values[(start + k) % count];
-        double **at = &reference->gradients[(start + k) % count];
-
-        if (value->role != GRAPH_PARAMETER || value->count > room)
-            continue;
-        *at = malloc(value->count * sizeof(**at));
-        if (!*at)
-            return error_no_memory(err);
-        room -= value->count;
-        graph_lend(graph, value->gradient);
-    }
-    return STATUS_OK;
-}
-
 static enum status refer(const struct pass_instance *instance, const struct passes *passes,
-                         struct reference *ret, struct error *err)
+                         struct stack_reference **ret, struct error *err)
 {
-    const struct pass_parameters *parameters = instance->base.work.workload->parameters;
+    const struct stack_wanted wanted = {.align = PASS_TRAIN_ALIGN,
+                                        .gradients = passes->forward ? 0 : GRADIENTS_MOST,
+                                        .random = passes->random};
+    struct stack_graph graph = {0};
 
-    TRY(pass_build(parameters, passes->sequences, passes->length, &ret->graph, err));
-    TRY(lend_gradients(ret, passes, err));
-    graph_lend(ret->graph.graph, ret->graph.loss);
-    TRY(graph_interpreter_create(ret->graph.graph, &ret->interpreter, err));
-    pass_give_weights(&ret->graph, instance->weights, ret->interpreter);
-    graph_interpreter_give(ret->interpreter, ret->graph.tokens,
-                           (struct graph_array){.i32 = passes->tokens});
-    graph_interpreter_give(ret->interpreter, ret->graph.targets,
-                           (struct graph_array){.i32 = passes->targets});
-    graph_interpreter_lend(ret->interpreter, ret->graph.loss, &ret->loss);
-    for (uint32_t i = 0; i < ret->graph.graph->value_count; i++)
-        if (ret->gradients[i])
-            graph_interpreter_lend(ret->interpreter, ret->graph.graph->values[i].gradient,
-                                   ret->gradients[i]);
-    return graph_interpreter_run(
-        ret->interpreter, 0,
-        passes->forward ? ret->graph.forward + 1 : ret->graph.graph->node_count, err);
+    TRY(pass_build(instance->base.work.workload->parameters, passes->sequences, passes->length,
+                   &graph, err));
+    TRY(stack_reference_create(&graph, &wanted, ret, err));
+    TRY(stack_reference_forward(*ret, instance->weights, passes->tokens, passes->targets, err));
+    return passes->forward ? STATUS_OK : stack_reference_backward(*ret, err);
 }
 
 static enum status check_loss(const struct pass_instance *instance, const struct passes *passes,
@@ -160,10 +108,9 @@ static enum status check_loss(const struct pass_instance *instance, const struct
 
 /* The worst of the parameters, each by itself. */
 static enum status check_gradients(const struct pass_instance *instance,
-                                   const struct reference *reference, struct check_sink *sink,
+                                   const struct stack_reference *reference, struct check_sink *sink,
                                    struct error *err)
 {
-    const struct graph *graph = instance->graph.graph;
     const double tolerance = gradient_tolerance(&instance->base.work);
     struct workload_check check = {
         .output = "gradients",
@@ -175,8 +122,9 @@ static enum status check_gradients(const struct pass_instance *instance,
     struct block_finding blocks = {0};
     char worst[GRAPH_NAME_MAX + 16] = "";
 
-    for (uint32_t i = 0; i < graph->value_count; i++) {
-        const struct graph_value *value = &graph->values[i];
+    for (size_t i = 0; i < instance->layout.count; i++) {
+        const struct stack_parameter *parameter = &instance->layout.parameters[i];
+        const struct graph_value *value = &instance->graph.graph->values[parameter->value];
         struct comparison comparison = {0};
         AUTO_FREE float *got = NULL;
         double error;
@@ -186,8 +134,8 @@ static enum status check_gradients(const struct pass_instance *instance,
         got = malloc(value->count * sizeof(*got));
         if (!got)
             return error_no_memory(err);
-        TRY(storage_download(instance->training->gradients, instance->type,
-                             instance->session.places[i].offset, value->count, got, err));
+        TRY(storage_download(instance->training->gradients, instance->type, parameter->offset,
+                             value->count, got, err));
         comparison_add(&comparison, got, reference->gradients[i], value->count);
         block_finding_add(&blocks, value->name, got, reference->gradients[i], value->count);
         error = comparison_normalised_rms(&comparison);
@@ -205,11 +153,11 @@ static enum status check_gradients(const struct pass_instance *instance,
 static enum status check_passes(const struct pass_instance *instance, const struct passes *passes,
                                 struct check_sink *sink, struct error *err)
 {
-    CLEANUP(reference_finish) struct reference reference = {0};
+    CLEANUP(stack_reference_drop) struct stack_reference *reference = NULL;
 
     TRY(refer(instance, passes, &reference, err));
-    TRY(check_loss(instance, passes, reference.loss, sink, err));
-    return check_gradients(instance, &reference, sink, err);
+    TRY(check_loss(instance, passes, reference->loss, sink, err));
+    return check_gradients(instance, reference, sink, err);
 }
 
 /* ---- the update ---- */
@@ -217,18 +165,8 @@ static enum status check_passes(const struct pass_instance *instance, const stru
 /* Of the parameters, as they are before a step. */
 static enum status fetch_weights(struct pass_instance *instance, struct error *err)
 {
-    const struct graph *graph = instance->graph.graph;
-    float *weights = instance->weights;
-
-    for (uint32_t i = 0; i < graph->value_count; i++) {
-        if (graph->values[i].role != GRAPH_PARAMETER)
-            continue;
-        TRY(storage_download(instance->training->weights, DTYPE_F32,
-                             instance->session.places[i].offset, graph->values[i].count, weights,
-                             err));
-        weights += graph->values[i].count;
-    }
-    return STATUS_OK;
+    return storage_download(instance->training->weights, DTYPE_F32, 0, instance->layout.elements,
+                            instance->weights, err);
 }
 
 /*
@@ -456,7 +394,7 @@ static enum status check_prefix(const struct pass_instance *instance, const stru
                                  .forward = true,
                                  .random = passes->random};
     const uint32_t losses = instance->graph.graph->nodes[instance->graph.forward].out[1];
-    CLEANUP(reference_finish) struct reference reference = {0};
+    CLEANUP(stack_reference_drop) struct stack_reference *reference = NULL;
     AUTO_FREE float *got = malloc(count * sizeof(*got));
     struct comparison comparison = {0};
     float mean = 0.0f;
@@ -468,7 +406,7 @@ static enum status check_prefix(const struct pass_instance *instance, const stru
     for (uint64_t i = 0; i < count; i++)
         mean += got[i] / (float)count;
     TRY(refer(instance, &first, &reference, err));
-    comparison_add(&comparison, &mean, &reference.loss, 1);
+    comparison_add(&comparison, &mean, &reference->loss, 1);
     check_sink_compare(sink, "loss.prefix", &comparison,
                        loss_tolerance(&instance->base.work, count),
                        "what the logits carry in, over the root of the number of tokens, and half "

@@ -13,7 +13,7 @@
 
 #include "harness/core/cleanup.h"
 #include "workloads/models/adamw_update.h"
-#include "workloads/models/gpt2_reference.h"
+#include "workloads/models/gpt2_graph.h"
 #include "workloads/models/gpt2_spot.h"
 #include "workloads/training_step/training_step.h"
 
@@ -127,7 +127,7 @@ static enum status check_loss(struct training_instance *instance, uint64_t step,
 }
 
 static enum status check_gradients(struct training_instance *instance, float inverse,
-                                   const double *expected, struct check_sink *sink,
+                                   double *const *expected, struct check_sink *sink,
                                    struct error *err)
 {
     const struct gpt2_shape *shape = &instance->parameters->task.shape;
@@ -148,10 +148,10 @@ static enum status check_gradients(struct training_instance *instance, float inv
                                   got, err));
         for (uint64_t j = 0; j < tensor.count; j++)
             got[j] = handed ? *handed++ : got[j] * inverse; /* a power of two */
-        comparison_add(&comparison, got, expected + tensor.offset, tensor.count);
+        comparison_add(&comparison, got, expected[i], tensor.count);
         strcat(name, tensor.name);
         check_sink_compare(sink, name, &comparison, tolerance.gradient, tolerance.reason);
-        block_finding_add(&blocks, name, got, expected + tensor.offset, tensor.count);
+        block_finding_add(&blocks, name, got, expected[i], tensor.count);
     }
     check_sink_blocks(sink, "grad.blocks", &blocks, tolerance.gradient);
     return STATUS_OK;
@@ -162,13 +162,13 @@ enum status training_check_passes(struct training_instance *instance,
                                   struct error *err)
 {
     const struct gpt2_task *task = &instance->parameters->task;
-    CLEANUP(gpt2_reference_drop) struct gpt2_reference *reference = NULL;
+    CLEANUP(stack_reference_drop) struct stack_reference *reference = NULL;
 
     TRY(gpt2_reference_create(&task->shape, passes->sequences, task->length, true, &reference,
                               err));
-    TRY(gpt2_reference_forward(reference, passes->weights, passes->tokens, passes->targets, err));
+    TRY(stack_reference_forward(reference, passes->weights, passes->tokens, passes->targets, err));
     TRY(check_loss(instance, passes->step, reference->loss, sink, err));
-    TRY(gpt2_reference_backward(reference, passes->weights, passes->tokens, passes->targets, err));
+    TRY(stack_reference_backward(reference, err));
     return check_gradients(instance, (float)passes->inverse, reference->gradients, sink, err);
 }
 
@@ -535,13 +535,13 @@ static enum status check_prefix(struct spot *spot, struct check_sink *sink, stru
     const int32_t *tokens = instance->indices + row;
     const struct gpt2_tolerance tolerance = gpt2_tolerance_of(
         instance->gpt2.base.work.precision, model->plan.storage, &task->shape, count);
-    CLEANUP(gpt2_reference_drop) struct gpt2_reference *reference = NULL;
+    CLEANUP(stack_reference_drop) struct stack_reference *reference = NULL;
     struct comparison comparison = {0};
     float losses[GPT2_SPOT_PREFIX], mean = 0.0f;
 
     TRY(gpt2_reference_create(&task->shape, 1, count, false, &reference, err));
-    TRY(gpt2_reference_forward(reference, spot->weights, tokens,
-                               tokens + instance->sequences * task->length, err));
+    TRY(stack_reference_forward(reference, spot->weights, tokens,
+                                tokens + instance->sequences * task->length, err));
     TRY(gpt2_device_fetch(model, GPT2_ROW_LOSS, row, count, losses, err));
     for (uint64_t i = 0; i < count; i++)
         mean += losses[i] / (float)count;

@@ -287,7 +287,7 @@ static bool run_generation(struct model *model)
     const struct bound *past = part_of(model, "past.", 'k', 0), *out = part_of(model, "", 'k', 0);
     const uint64_t vocabulary = model->shape.vocabulary, length = (uint64_t)*model->position + 1;
     int32_t *text = calloc(length + model->length, sizeof(*text));
-    struct gpt2_reference *reference = NULL;
+    struct stack_reference *reference = NULL;
     bool ok;
 
     model->shape.heads = out->array.shape[1];
@@ -295,7 +295,7 @@ static bool run_generation(struct model *model)
     if (past && (is_told("skips") || (is_told("tires") && model->runs++ >= 16)))
         model->sequences = 0;
     for (uint64_t s = 0; s < model->sequences && ok; s++) {
-        const double *logits = reference->logits + (length - 1) * vocabulary;
+        const double *logits = reference->out + (length - 1) * vocabulary;
 
         for (uint64_t i = 0; past && i + 1 < length && ok; i++)
             ok = recall(model, s, i, &text[i]);
@@ -303,14 +303,14 @@ static bool run_generation(struct model *model)
             text[length - 1] = model->tokens[s];
         else
             memcpy(text, model->tokens + s * model->length, model->length * sizeof(*text));
-        gpt2_reference_forward(reference, model->parameters, text, NULL, NULL);
+        stack_reference_forward(reference, model->parameters, text, NULL, NULL);
         for (uint64_t v = 0; v < vocabulary; v++)
             model->logits[s * vocabulary + v] = rounded(model, logits[v]);
         if (is_told("wrong"))
             model->logits[s * vocabulary + length % vocabulary] += 1.0f;
         put_out(model, s, past ? text + length - 1 : text, past ? 1 : model->length);
     }
-    gpt2_reference_destroy(reference);
+    stack_reference_destroy(reference);
     free(text);
     return ok;
 }
@@ -318,7 +318,7 @@ static bool run_generation(struct model *model)
 bool run_model(struct model *model)
 {
     const uint64_t count = model->length * model->shape.vocabulary;
-    struct gpt2_reference *reference = NULL;
+    struct stack_reference *reference = NULL;
 
     if (is_told("fails") || confined())
         return false;
@@ -330,14 +330,14 @@ bool run_model(struct model *model)
         STATUS_OK)
         return false;
     for (uint64_t s = 0; s < model->sequences; s++) {
-        gpt2_reference_forward(reference, model->parameters, model->tokens + s * model->length,
-                               NULL, NULL);
+        stack_reference_forward(reference, model->parameters, model->tokens + s * model->length,
+                                NULL, NULL);
         for (uint64_t i = 0; i < count; i++)
-            model->logits[s * count + i] = rounded(model, reference->logits[i]);
+            model->logits[s * count + i] = rounded(model, reference->out[i]);
         if (is_told("wrong"))
             model->logits[(s + 1) * count - 1] += 1.0f;
     }
-    gpt2_reference_destroy(reference);
+    stack_reference_destroy(reference);
     return true;
 }
 

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "workloads/models/gpt2_reference.h"
+#include "workloads/models/gpt2_graph.h"
 #include "workloads/onnx/reference.h"
 
 /* Types of elements by ONNX's numbers. */
