@@ -97,6 +97,7 @@ TEST(layout)
     assert_int_equal(layout.count, gpt2_tensor_count(&shape));
     assert_int_equal(layout.elements, gpt2_array_length(&shape));
     assert_int_equal(layout.decayed, gpt2_decay_length(&shape));
+    assert_int_equal(stack_arrays(&model), 14 * shape.layers + 5);
     for (size_t i = 0; i < layout.count; i++) {
         const struct gpt2_tensor tensor = gpt2_tensor_at(&shape, i);
         const struct graph_value *value = &model.graph->values[layout.parameters[i].value];
@@ -105,6 +106,7 @@ TEST(layout)
         assert_int_equal(layout.parameters[i].decay, tensor.decay);
         assert_int_equal(value->count, tensor.count);
         assert_int_equal(graph_size(value, -1), tensor.columns);
+        assert_string_equal(value->name, tensor.name);
     }
     stack_layout_finish(&layout);
     stack_graph_finish(&model);

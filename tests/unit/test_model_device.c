@@ -99,7 +99,7 @@ static void check_update(struct gpt2_device *model, const float *before)
     const struct gpt2_shape *shape = &model->plan.shape;
     float *gradients = fetch(model, GPT2_GRADIENTS), *after;
 
-    ASSERT_OK(gpt2_device_update(model, &adamw, 1, err));
+    ASSERT_OK(trained_update(&model->trained, &adamw, 1, err));
     after = fetch(model, GPT2_PARAMETERS);
     for (size_t i = 0; i < gpt2_tensor_count(shape); i++) {
         struct gpt2_tensor tensor = gpt2_tensor_at(shape, i);
@@ -236,7 +236,7 @@ TEST(determinism)
         for (uint64_t step = 1; step <= 5; step++) {
             ASSERT_OK(gpt2_device_forward(model, step, err));
             ASSERT_OK(gpt2_device_backward(model, err));
-            ASSERT_OK(gpt2_device_update(model, &adamw, step, err));
+            ASSERT_OK(trained_update(&model->trained, &adamw, step, err));
         }
         parameters[run] = fetch(model, GPT2_PARAMETERS);
         gpt2_device_destroy(model);

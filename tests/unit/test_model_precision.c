@@ -136,7 +136,7 @@ static struct op_scaling_state scaling(struct model_running *running)
 {
     struct op_scaling_state ret;
 
-    ASSERT_OK(gpt2_device_scaling(running->gpt2->model, &ret, err));
+    ASSERT_OK(trained_scaling(&running->gpt2->model->trained, &ret, err));
     return ret;
 }
 
@@ -227,11 +227,11 @@ TEST(one_bad_gradient)
 
         ASSERT_OK(device_upload(running.gpt2->model->buffers[GPT2_GRADIENTS], 2 * at, &bad[i % 3],
                                 2, err));
-        ASSERT_OK(gpt2_device_gradients_finite(running.gpt2->model, &finite, err));
+        ASSERT_OK(trained_gradients_finite(&running.gpt2->model->trained, &finite, err));
         assert_false(finite);
         ASSERT_OK(
             device_upload(running.gpt2->model->buffers[GPT2_GRADIENTS], 2 * at, &fine, 2, err));
-        ASSERT_OK(gpt2_device_gradients_finite(running.gpt2->model, &finite, err));
+        ASSERT_OK(trained_gradients_finite(&running.gpt2->model->trained, &finite, err));
         assert_true(finite);
     }
     model_running_stop(&running);

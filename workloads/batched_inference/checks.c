@@ -85,7 +85,7 @@ enum status inference_take_weights(struct inference_instance *instance, struct e
 double inference_tolerance(const struct workload_case *work, const char *output, const char *metric)
 {
     const struct inference_parameters *parameters = work->workload->parameters;
-    const struct gpt2_tolerance tolerance = gpt2_tolerance_of(
+    const struct stack_tolerance tolerance = gpt2_tolerance_of(
         work->precision, precision_dtype(work->precision), &parameters->task.shape, 1);
     const bool is_of_logits = !strncmp(output, "logits.", strlen("logits."));
 
@@ -96,10 +96,10 @@ double inference_tolerance(const struct workload_case *work, const char *output,
     if (work->precision == PRECISION_INT8 && (is_of_logits || !strcmp(output, "weights.int8")))
         return !strcmp(metric, "normalised_rms") ? 1.0 : -1.0;
     if (!strcmp(output, "logits.top1"))
-        return 2.0 * SIGMAS * tolerance.logits;
+        return 2.0 * SIGMAS * tolerance.out;
     if (!strcmp(output, "logits.blocks"))
-        return COMPARISON_BLOCK_FACTOR * tolerance.logits;
-    return is_of_logits ? tolerance.logits : WORKLOAD_NO_CHECK;
+        return COMPARISON_BLOCK_FACTOR * tolerance.out;
+    return is_of_logits ? tolerance.out : WORKLOAD_NO_CHECK;
 }
 
 static double rms_expected(const struct inference_findings *findings)
@@ -112,7 +112,7 @@ void inference_report(struct inference_instance *instance,
                       const struct inference_findings *findings, struct check_sink *sink)
 {
     const struct gpt2_device_plan *plan = &instance->gpt2.model->plan;
-    struct gpt2_tolerance tolerance =
+    struct stack_tolerance tolerance =
         gpt2_tolerance_of(instance->gpt2.base.work.precision, plan->storage, &plan->shape, 1);
     struct workload_check top1 = {
         .output = "logits.top1",
@@ -124,20 +124,19 @@ void inference_report(struct inference_instance *instance,
     };
 
     if (plan->quantised) {
-        tolerance.logits += inference_int8_tolerance(instance);
+        tolerance.out += inference_int8_tolerance(instance);
         tolerance.reason =
             "the root of the summed squares of the rounding noise of every quantised "
             "input and weight, besides the storage's roundings";
         check_sink_report(sink, findings->head, "the head's product or scales are wrong");
     }
-    top1.tolerance = 2.0 * SIGMAS * tolerance.logits;
+    top1.tolerance = 2.0 * SIGMAS * tolerance.out;
     if (findings->last.count)
-        check_sink_compare(sink, "logits.last", &findings->last, tolerance.logits,
-                           tolerance.reason);
+        check_sink_compare(sink, "logits.last", &findings->last, tolerance.out, tolerance.reason);
     if (findings->sampled.count)
-        check_sink_compare(sink, "logits.sampled", &findings->sampled, tolerance.logits,
+        check_sink_compare(sink, "logits.sampled", &findings->sampled, tolerance.out,
                            tolerance.reason);
-    check_sink_blocks(sink, "logits.blocks", &findings->blocks, tolerance.logits);
+    check_sink_blocks(sink, "logits.blocks", &findings->blocks, tolerance.out);
     check_sink_report(sink, top1, "the device's first choice is clearly not the reference's");
 }
 

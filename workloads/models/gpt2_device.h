@@ -12,9 +12,8 @@
 #ifndef ASSAY_WORKLOADS_MODELS_GPT2_DEVICE_H
 #define ASSAY_WORKLOADS_MODELS_GPT2_DEVICE_H
 
-#include "workloads/models/adamw.h"
 #include "workloads/models/gpt2_graph.h"
-#include "workloads/session/session.h"
+#include "workloads/models/trained.h"
 
 enum gpt2_buffer {
     GPT2_PARAMETERS, /* laid out as gpt2.h says, as are the next four */
@@ -151,6 +150,7 @@ struct gpt2_device {
     struct stack_layout layout;
     const struct lowering *lowerings[3]; /* the model's own */
     struct session session;              /* `observe` and `observer` are the caller's to set */
+    struct trained trained;              /* training only */
 };
 
 /*
@@ -199,22 +199,9 @@ enum gpt2_buffer gpt2_device_weights(const struct gpt2_device *model);
 /* Sets all weights, and the parameters as their copy. Blocks. */
 enum status gpt2_device_set_weights(struct gpt2_device *model, const float *weights,
                                     struct error *err);
-/* Whether all gradients are finite, by the check that an update makes; only with a loss scale. */
-enum status gpt2_device_gradients_finite(const struct gpt2_device *model, bool *ret,
-                                         struct error *err);
-/* The loss scale and what became of the steps; only with a loss scale. Blocks. */
-enum status gpt2_device_scaling(const struct gpt2_device *model, struct op_scaling_state *ret,
-                                struct error *err);
-
 /* Logits of the batch; with training also the losses, their mean into LOSSES[slot]. */
 enum status gpt2_device_forward(struct gpt2_device *model, uint64_t slot, struct error *err);
 /* Gradients of the mean loss, times the loss scale if there is one; uses the logits up. */
 enum status gpt2_device_backward(struct gpt2_device *model, struct error *err);
-/*
- * One AdamW step, counted from 1; only tensors that gpt2.h says so decay. With a loss scale, a step
- * whose gradients are not finite is skipped, and the bias corrections count those that were not.
- */
-enum status gpt2_device_update(struct gpt2_device *model, const struct adamw *adamw, uint64_t step,
-                               struct error *err);
 
 #endif

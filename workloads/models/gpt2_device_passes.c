@@ -98,24 +98,38 @@ static void place(struct gpt2_device *model, uint32_t value, uint64_t before[GPT
         ret->by_row = part * ret->rows * ret->stride;
 }
 
-/* A parameter, and all values of its gradient, at the same element. */
-static void place_parameter(struct gpt2_device *model, const struct stack_parameter *parameter)
+/* A quantised model has the matrices of the layers elsewhere. */
+static void place_parameters(struct gpt2_device *model)
 {
-    const struct graph *graph = model->graph.graph;
-    const struct graph_value *value = &graph->values[parameter->value];
-    const bool is_behind = model->plan.quantised && !parameter->decay;
-    struct session_place of = {
-        .buffer = model->buffers[GPT2_PARAMETERS],
-        .type = model->plan.storage,
-        .offset = parameter->offset - (is_behind ? gpt2_int8_left_out(&model->plan.shape) : 0),
-        .columns = graph_size(value, -1),
-        .stride = graph_size(value, -1),
-    };
+    const uint64_t left_out = model->plan.quantised ? gpt2_int8_left_out(&model->plan.shape) : 0;
 
-    model->session.places[parameter->value] = of;
-    of.buffer = model->buffers[GPT2_GRADIENTS];
-    for (uint32_t i = value->gradient; i != GRAPH_NONE; i = graph_gradient_before(graph, i))
-        model->session.places[i] = of;
+    for (size_t i = 0; i < model->layout.count; i++) {
+        const struct stack_parameter *parameter = &model->layout.parameters[i];
+
+        trained_place(&model->session, parameter, model->buffers[GPT2_PARAMETERS],
+                      parameter->offset - (parameter->decay ? 0 : left_out),
+                      model->buffers[GPT2_GRADIENTS]);
+    }
+}
+
+static struct trained trained_of(const struct gpt2_device *model)
+{
+    struct buffer *const *buffers = model->buffers;
+
+    return (struct trained){
+        .graph = &model->graph,
+        .layout = &model->layout,
+        .arrays = {.weights = buffers[gpt2_device_weights(model)],
+                   .moment1 = buffers[GPT2_MOMENT1],
+                   .moment2 = buffers[GPT2_MOMENT2],
+                   .gradients = buffers[GPT2_GRADIENTS],
+                   .copy = buffers[GPT2_MASTER] ? buffers[GPT2_PARAMETERS] : NULL,
+                   .storage = model->plan.storage},
+        .losses = buffers[GPT2_LOSSES],
+        .scaling = buffers[GPT2_SCALING],
+        .partials = buffers[GPT2_SCALING_PARTIALS],
+        .scale_interval = model->plan.scale_interval,
+    };
 }
 
 enum status gpt2_take_graph(struct gpt2_device *model, struct error *err)
@@ -149,8 +163,9 @@ enum status gpt2_take_graph(struct gpt2_device *model, struct error *err)
     for (uint32_t i = 0; i < session->graph->value_count; i++)
         if (session->graph->values[i].role == GRAPH_COMPUTED)
             place(model, i, before);
-    for (size_t i = 0; i < model->layout.count; i++)
-        place_parameter(model, &model->layout.parameters[i]);
+    place_parameters(model);
+    model->trained = trained_of(model);
+    model->trained.session = session;
     return session_prepare(session, err);
 }
 

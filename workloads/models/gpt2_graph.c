@@ -1,5 +1,22 @@
 #include "workloads/models/gpt2_graph.h"
 
+#include <stdio.h>
+
+#include "harness/core/cleanup.h"
+
+/* Parameters have the names of gpt2.h. */
+static enum status name_parameters(const struct gpt2_shape *shape, struct graph *graph,
+                                   struct error *err)
+{
+    CLEANUP(stack_layout_finish) struct stack_layout layout = {0};
+
+    TRY(stack_layout_init(&layout, graph, GPT2_ALIGN, err));
+    for (size_t i = 0; i < layout.count; i++)
+        snprintf(graph->values[layout.parameters[i].value].name, GRAPH_NAME_MAX, "%s",
+                 gpt2_tensor_at(shape, i).name);
+    return STATUS_OK;
+}
+
 enum status gpt2_graph_init(struct stack_graph *ret, const struct gpt2_shape *shape,
                             uint64_t sequences, uint64_t length, bool training, struct error *err)
 {
@@ -25,6 +42,7 @@ enum status gpt2_graph_init(struct stack_graph *ret, const struct gpt2_shape *sh
     const struct stack stack = {(int64_t)shape->width, norm, parts, 3};
 
     TRY(stack_graph_init(ret, &stack, sequences, length, err));
+    TRY(name_parameters(shape, ret->graph, err));
     return training ? stack_graph_train(ret, err) : stack_graph_add_loss(ret, err);
 }
 

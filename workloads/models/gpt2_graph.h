@@ -11,7 +11,8 @@
 
 /*
  * With the loss, and its gradients when training; stack_graph_finish follows, on failure, too. In
- * its layout (stack_layout_init, at multiples of GPT2_ALIGN) parameters lie as gpt2.h says.
+ * its layout (stack_layout_init, at multiples of GPT2_ALIGN) parameters lie as gpt2.h says, and
+ * have those names.
  */
 enum status gpt2_graph_init(struct stack_graph *ret, const struct gpt2_shape *shape,
                             uint64_t sequences, uint64_t length, bool training, struct error *err);

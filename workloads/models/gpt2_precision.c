@@ -1,44 +1,10 @@
 #include "workloads/models/gpt2_precision.h"
 
-#include <math.h>
-
-#include "workloads/storage.h"
-
-#define FP32_TOLERANCE 1e-4
-#define FP32_LOSS_TOLERANCE 1e-5
-#define TF32_ROUNDOFF 0x1p-11 /* 10 stored bits of an operand of a product */
-
-/* Arrays in narrow storage on the way from tokens to logits: 10 and 4 weights a layer, and 5. */
-static double roundings_of(const struct gpt2_shape *shape)
+/* 10 arrays and 4 weights a layer, and 5 (stack_arrays). */
+struct stack_tolerance gpt2_tolerance_of(enum precision precision, enum dtype storage,
+                                         const struct gpt2_shape *shape, uint64_t tokens)
 {
-    return 14.0 * (double)shape->layers + 5.0;
-}
-
-struct gpt2_tolerance gpt2_tolerance_of(enum precision precision, enum dtype storage,
-                                        const struct gpt2_shape *shape, uint64_t tokens)
-{
-    const double narrow =
-        precision == PRECISION_TF32 ? TF32_ROUNDOFF : storage_unit_roundoff(storage);
-    const double root = narrow * sqrt(roundings_of(shape));
-    struct gpt2_tolerance ret = {
-        FP32_TOLERANCE,
-        FP32_LOSS_TOLERANCE,
-        FP32_TOLERANCE,
-        "fp32 rounding (2^-24 an operation) through every layer's sums gives 1e-6; a wrong term "
-        "gives 1e-2 and more",
-        "a mean of fp32 logarithms: 1e-7 each, and what the logits carry in",
-    };
-
-    if (precision == PRECISION_FP32)
-        return ret;
-    ret.logits += 1.6 * root;
-    ret.gradient += 2.0 * sqrt(2.0) * root;
-    ret.loss += 0.5 * narrow + 1.6 * root / sqrt((double)tokens);
-    ret.reason = "a few times the independent roundings of all narrow arrays on the way (14 a "
-                 "layer, twice for gradients), besides fp32's";
-    ret.loss_reason = "what the logits carry in, over the root of the number of tokens, and half a "
-                      "rounding";
-    return ret;
+    return stack_tolerance_of(precision, storage, 14 * shape->layers + 5, tokens);
 }
 
 json_t *gpt2_recipe_json(enum precision precision, const struct gpt2_device_plan *plan)

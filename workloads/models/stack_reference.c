@@ -1,8 +1,14 @@
 #include "workloads/models/stack_reference.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "harness/core/cleanup.h"
+#include "workloads/storage.h"
+
+#define FP32_TOLERANCE 1e-4
+#define FP32_LOSS_TOLERANCE 1e-5
+#define TF32_ROUNDOFF 0x1p-11 /* 10 stored bits of an operand of a product */
 
 static enum status no_memory(const struct stack_reference *ref, uint64_t elements,
                              struct error *err)
@@ -139,4 +145,43 @@ enum status stack_reference_backward(struct stack_reference *ref, struct error *
 {
     return graph_interpreter_run(ref->interpreter, ref->graph.forward + 1,
                                  ref->graph.graph->node_count, err);
+}
+
+/* ---- how far off results may be ---- */
+
+struct stack_tolerance stack_tolerance_of(enum precision precision, enum dtype storage,
+                                          uint64_t arrays, uint64_t tokens)
+{
+    const double narrow =
+        precision == PRECISION_TF32 ? TF32_ROUNDOFF : storage_unit_roundoff(storage);
+    const double root = narrow * sqrt((double)arrays);
+    struct stack_tolerance ret = {
+        FP32_TOLERANCE,
+        FP32_LOSS_TOLERANCE,
+        FP32_TOLERANCE,
+        "fp32 rounding (2^-24 an operation) through every layer's sums gives 1e-6; a wrong term "
+        "gives 1e-2 and more",
+        "a mean of fp32 logarithms: 1e-7 each, and what the logits carry in",
+    };
+
+    if (precision == PRECISION_FP32)
+        return ret;
+    ret.out += 1.6 * root;
+    ret.gradient += 2.0 * sqrt(2.0) * root;
+    ret.loss += 0.5 * narrow + 1.6 * root / sqrt((double)tokens);
+    ret.reason = "a few times the independent roundings of all narrow arrays on the way (twice for "
+                 "gradients), besides fp32's";
+    ret.loss_reason = "what the logits carry in, over the root of the number of tokens, and half a "
+                      "rounding";
+    return ret;
+}
+
+uint64_t stack_arrays(const struct stack_graph *graph)
+{
+    uint64_t ret = graph->forward;
+
+    for (size_t i = 0; i < graph->graph->value_count; i++)
+        ret += graph->graph->values[i].role == GRAPH_PARAMETER &&
+               graph->graph->values[i].shape.rank == 2;
+    return ret;
 }

@@ -9,6 +9,7 @@
 #ifndef ASSAY_WORKLOADS_MODELS_STACK_REFERENCE_H
 #define ASSAY_WORKLOADS_MODELS_STACK_REFERENCE_H
 
+#include "harness/core/precision.h"
 #include "harness/core/random.h"
 #include "workloads/graph/interpreter.h"
 #include "workloads/models/stack.h"
@@ -51,5 +52,23 @@ enum status stack_reference_forward(struct stack_reference *reference, const flo
                                     struct error *err);
 /* Gradients of the mean loss; after forward with targets, whose output it uses up. */
 enum status stack_reference_backward(struct stack_reference *reference, struct error *err);
+
+/*
+ * Bounds of the normalised RMS error against the reference at the weights before any rounding, the
+ * loss's relative to it. Each array on the way rounds once, and a uniform rounding has an RMS of
+ * 0.4 of the unit roundoff u. These roundings are independent, so an output that n of them lead to
+ * is off by about 0.4 u sqrt(n): the bounds are 4 times that for outputs, 5 times for gradients,
+ * whose path is twice as long, and fp32's own on top. The loss is a mean over tokens: what differs
+ * from token to token shrinks with the root of their number, and half a u is left for what does
+ * not.
+ */
+struct stack_tolerance {
+    double out, loss, gradient; /* of each parameter */
+    const char *reason, *loss_reason;
+};
+struct stack_tolerance stack_tolerance_of(enum precision precision, enum dtype storage,
+                                          uint64_t arrays, uint64_t tokens);
+/* Those arrays: what each operator writes, forward, and each matrix. */
+uint64_t stack_arrays(const struct stack_graph *graph);
 
 #endif

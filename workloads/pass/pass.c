@@ -27,7 +27,6 @@
 #define SPOT_WORK ((uint64_t)1 << 27)
 #define SPOT_MIN 4
 #define NODES_STREAM 0x6e6f6465u /* "node" */
-#define FP32_TOLERANCE 1e-4
 #define NODE_TOLERANCE 1e-5
 #define PACK_MOST 8      /* elements: 16 bytes of the narrowest storage */
 #define SEQUENCES_MOST 4 /* of decode that are compared */
@@ -541,25 +540,13 @@ static enum status iterate(struct workload_instance *base, struct error *err)
 
 /* ---- checks ---- */
 
-/* As gpt2_precision.c counts them. */
-size_t pass_arrays(const struct workload_case *work)
+struct stack_tolerance pass_tolerance(const struct workload_case *work, uint64_t tokens)
 {
     CLEANUP(stack_graph_finish) struct stack_graph graph = {0};
-    size_t ret;
+    const bool built = build(work, 1, 1, &graph, NULL) == STATUS_OK;
 
-    if (work->precision == PRECISION_FP32 || build(work, 1, 1, &graph, NULL) != STATUS_OK)
-        return 0;
-    ret = graph.forward;
-    for (size_t i = 0; i < graph.graph->value_count; i++)
-        ret += graph.graph->values[i].role == GRAPH_PARAMETER &&
-               graph.graph->values[i].shape.rank == 2;
-    return ret;
-}
-
-static double tolerance_of(const struct workload_case *work)
-{
-    return FP32_TOLERANCE + 1.6 * storage_unit_roundoff(precision_dtype(work->precision)) *
-                                sqrt((double)pass_arrays(work));
+    return stack_tolerance_of(work->precision, precision_dtype(work->precision),
+                              built ? stack_arrays(&graph) : 0, tokens);
 }
 
 /* Of a row that one operator writes; rounding to the storage type is below its unit. */
@@ -580,11 +567,26 @@ static double tolerance(const struct workload_case *work, const char *output, co
         return 0.0;
     if ((!strcmp(output, "output.blocks") || !strcmp(output, "cache.blocks")) &&
         !strcmp(metric, "worst_block"))
-        return COMPARISON_BLOCK_FACTOR * tolerance_of(work);
+        return COMPARISON_BLOCK_FACTOR * pass_tolerance(work, 1).out;
     return (!strcmp(output, "output") || !strcmp(output, "cache")) &&
                    !strcmp(metric, "normalised_rms")
-               ? tolerance_of(work)
+               ? pass_tolerance(work, 1).out
                : WORKLOAD_NO_CHECK;
+}
+
+enum status pass_refer(const struct workload_case *work, uint64_t sequences, uint64_t length,
+                       const struct stack_wanted *wanted, struct stack_reference **ret,
+                       struct error *err)
+{
+    struct stack_graph graph = {0};
+    const enum status status = build(work, sequences, length, &graph, err);
+
+    if (status != STATUS_OK) {
+        stack_graph_finish(&graph);
+        return status;
+    }
+    decode_lend(graph.graph);
+    return stack_reference_create(&graph, wanted, ret, err);
 }
 
 /* The first `positions` of a sequence in fp64; those behind change nothing of it. */
@@ -593,11 +595,8 @@ static enum status refer(struct pass_instance *instance, uint64_t sequence, uint
 {
     const int32_t *tokens = instance->tokens + sequence * instance->length;
     const struct stack_wanted wanted = {.out = true};
-    struct stack_graph graph = {0};
 
-    TRY(build(&instance->base.work, 1, positions, &graph, err));
-    decode_lend(graph.graph);
-    TRY(stack_reference_create(&graph, &wanted, ret, err));
+    TRY(pass_refer(&instance->base.work, 1, positions, &wanted, ret, err));
     if (!instance->decode)
         return stack_reference_forward(*ret, instance->weights, tokens, NULL, err);
     stack_reference_give(*ret, instance->weights, tokens, NULL);
@@ -614,12 +613,11 @@ struct found {
 static void report(const struct pass_instance *instance, const struct found *found,
                    struct check_sink *sink)
 {
-    const double bound = tolerance_of(&instance->base.work);
+    const struct stack_tolerance tolerance = pass_tolerance(&instance->base.work, 1);
+    const double bound = tolerance.out;
 
     check_sink_report(sink, found->live, "elements that are not finite numbers");
-    check_sink_compare(sink, "output", &found->output, bound,
-                       "fp32: sums through every layer give 1e-6, a wrong term 1e-2 and more; "
-                       "narrower: besides, a few times the independent roundings of all arrays");
+    check_sink_compare(sink, "output", &found->output, bound, tolerance.reason);
     check_sink_blocks(sink, "output.blocks", &found->blocks, bound);
     if (!found->cache.count)
         return;
@@ -835,7 +833,7 @@ static struct buffer *result(struct workload_instance *base)
 {
     const struct pass_instance *instance = (const struct pass_instance *)base;
 
-    return instance->training ? instance->training->weights : instance->output;
+    return instance->training ? instance->training->of.arrays.weights : instance->output;
 }
 
 const struct workload_kind workload_pass = {

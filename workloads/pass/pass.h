@@ -7,8 +7,7 @@
 
 #include "workloads/check/frame.h"
 #include "workloads/models/declaration.h"
-#include "workloads/models/stack_reference.h"
-#include "workloads/session/session.h"
+#include "workloads/models/trained.h"
 
 /* As written. */
 struct pass_decode {
@@ -47,9 +46,12 @@ struct pass_instance {
  */
 enum status pass_build(const struct pass_parameters *parameters, uint64_t sequences,
                        uint64_t length, struct stack_graph *ret, struct error *err);
-/* Narrow arrays on the way: what each operator writes, and each matrix; 0 in fp32, or on failure.
- */
-size_t pass_arrays(const struct workload_case *work);
+/* The reference of that graph; a cache's values are lent. */
+enum status pass_refer(const struct workload_case *work, uint64_t sequences, uint64_t length,
+                       const struct stack_wanted *wanted, struct stack_reference **ret,
+                       struct error *err);
+/* How far from it an iteration over so many tokens may be. */
+struct stack_tolerance pass_tolerance(const struct workload_case *work, uint64_t tokens);
 /* "nodes": a pass more, every few of whose steps are compared by themselves. */
 enum status pass_check_nodes(struct pass_instance *instance, uint64_t secret,
                              struct check_sink *sink, struct error *err);
@@ -72,8 +74,7 @@ enum status pass_train_check(const struct declaration *declaration,
 /* In the instance's layout. */
 struct pass_training {
     uint64_t steps;
-    struct buffer *weights, *moment1, *moment2, *losses; /* f32 */
-    struct buffer *gradients, *copy;                     /* in storage; copy: NULL in f32 */
+    struct trained of;     /* arrays and losses are its own; copy: NULL in f32 */
     int32_t *batch, *next; /* of the latest step and of the one after it, OP_TOKENS_LENGTH */
     uint64_t next_unique;
 };

@@ -110,32 +110,21 @@ enum status pass_train_bytes(const struct pass_parameters *parameters, uint64_t 
     return STATUS_OK;
 }
 
-static void place(struct pass_instance *instance, const struct stack_parameter *parameter)
-{
-    const struct pass_training *training = instance->training;
-    const struct graph *graph = instance->graph.graph;
-    const struct graph_value *value = &graph->values[parameter->value];
-    const uint64_t columns = graph_size(value, -1);
-    struct session_place of = {.buffer = training->copy ? training->copy : training->weights,
-                               .type = instance->type,
-                               .offset = parameter->offset,
-                               .columns = columns,
-                               .stride = columns};
-
-    instance->session.places[parameter->value] = of;
-    of.buffer = training->gradients;
-    for (uint32_t i = value->gradient; i != GRAPH_NONE; i = graph_gradient_before(graph, i))
-        instance->session.places[i] = of;
-}
-
 enum status pass_train_allocate(struct pass_instance *instance, struct error *err)
 {
     struct pass_training *training = instance->training = calloc(1, sizeof(*training));
     const uint64_t rows = instance->sequences * instance->length, f32 = sizeof(float);
     const uint64_t size = dtype_bits(instance->type) / 8, elements = instance->layout.elements;
 
+    const struct adamw_arrays *arrays;
+
     if (!training)
         return error_no_memory(err);
+    arrays = &training->of.arrays;
+    training->of.graph = &instance->graph;
+    training->of.layout = &instance->layout;
+    training->of.session = &instance->session;
+    training->of.arrays.storage = instance->type;
     training->batch = calloc(OP_TOKENS_LENGTH(rows), sizeof(int32_t));
     training->next = calloc(OP_TOKENS_LENGTH(rows), sizeof(int32_t));
     if (!training->batch || !training->next)
@@ -144,24 +133,28 @@ enum status pass_train_allocate(struct pass_instance *instance, struct error *er
         const struct {
             struct buffer **at;
             uint64_t bytes;
-        } arrays[] = {
-            {&training->weights, elements * f32},
-            {&training->moment1, elements * f32},
-            {&training->moment2, elements * f32},
-            {&training->gradients, elements * size},
-            {&training->losses, PASS_LOSS_SLOTS * f32},
-            {&training->copy, instance->type == DTYPE_F32 ? 0 : elements * size},
+        } wanted[] = {
+            {&training->of.arrays.weights, elements * f32},
+            {&training->of.arrays.moment1, elements * f32},
+            {&training->of.arrays.moment2, elements * f32},
+            {&training->of.arrays.gradients, elements * size},
+            {&training->of.losses, PASS_LOSS_SLOTS * f32},
+            {&training->of.arrays.copy, instance->type == DTYPE_F32 ? 0 : elements * size},
         };
 
-        for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++)
-            if (arrays[i].bytes > 0)
-                TRY(device_buffer_alloc(instance->base.device, arrays[i].bytes, BUFFER_READ_WRITE,
-                                        arrays[i].at, err));
+        for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
+            if (wanted[i].bytes > 0)
+                TRY(device_buffer_alloc(instance->base.device, wanted[i].bytes, BUFFER_READ_WRITE,
+                                        wanted[i].at, err));
     }
-    for (size_t i = 0; i < instance->layout.count; i++)
-        place(instance, &instance->layout.parameters[i]);
+    for (size_t i = 0; i < instance->layout.count; i++) {
+        const struct stack_parameter *parameter = &instance->layout.parameters[i];
+
+        trained_place(&instance->session, parameter, arrays->copy ? arrays->copy : arrays->weights,
+                      parameter->offset, arrays->gradients);
+    }
     instance->session.places[instance->graph.loss] = (struct session_place){
-        .buffer = training->losses, .type = DTYPE_F32, .columns = 1, .stride = 1};
+        .buffer = training->of.losses, .type = DTYPE_F32, .columns = 1, .stride = 1};
     return STATUS_OK;
 }
 
@@ -183,16 +176,16 @@ static enum status make_next(struct pass_instance *instance, struct error *err)
 
 enum status pass_train_begin(struct pass_instance *instance, struct error *err)
 {
-    struct pass_training *training = instance->training;
-    struct buffer *const zeroed[] = {training->moment1, training->moment2, training->gradients};
+    const struct adamw_arrays *arrays = &instance->training->of.arrays;
+    struct buffer *const zeroed[] = {arrays->moment1, arrays->moment2, arrays->gradients};
     const uint64_t size = dtype_bits(instance->type) / 8, elements = instance->layout.elements;
 
     for (size_t i = 0; i < sizeof(zeroed) / sizeof(zeroed[0]); i++)
         TRY(op_clear(instance->ops, (struct operand){zeroed[i], 0}, zeroed[i]->bytes / size, err));
     TRY(device_synchronize(instance->base.device, err));
-    TRY(storage_upload(training->weights, DTYPE_F32, 0, instance->weights, elements, err));
-    if (training->copy)
-        TRY(storage_upload(training->copy, instance->type, 0, instance->weights, elements, err));
+    TRY(storage_upload(arrays->weights, DTYPE_F32, 0, instance->weights, elements, err));
+    if (arrays->copy)
+        TRY(storage_upload(arrays->copy, instance->type, 0, instance->weights, elements, err));
     return make_next(instance, err);
 }
 
@@ -202,12 +195,12 @@ void pass_train_finish(struct pass_instance *instance)
 
     if (!training)
         return;
-    device_buffer_free(training->weights);
-    device_buffer_free(training->moment1);
-    device_buffer_free(training->moment2);
-    device_buffer_free(training->gradients);
-    device_buffer_free(training->losses);
-    device_buffer_free(training->copy);
+    device_buffer_free(training->of.arrays.weights);
+    device_buffer_free(training->of.arrays.moment1);
+    device_buffer_free(training->of.arrays.moment2);
+    device_buffer_free(training->of.arrays.gradients);
+    device_buffer_free(training->of.arrays.copy);
+    device_buffer_free(training->of.losses);
     free(training->batch);
     free(training->next);
     free(training);
@@ -238,26 +231,9 @@ enum status pass_train_passes(struct pass_instance *instance, struct error *err)
 enum status pass_train_update(struct pass_instance *instance, struct error *err)
 {
     const struct pass_parameters *parameters = instance->base.work.workload->parameters;
-    const struct adamw *adamw = &parameters->adamw;
     struct pass_training *training = instance->training;
-    struct op_adamw op = {.rate = adamw->rate,
-                          .beta1 = adamw->beta1,
-                          .beta2 = adamw->beta2,
-                          .epsilon = adamw->epsilon,
-                          .decay = adamw->decay,
-                          .step = ++training->steps,
-                          .count = instance->layout.decayed,
-                          .weights = training->weights,
-                          .m = training->moment1,
-                          .v = training->moment2,
-                          .gradients = training->gradients,
-                          .copy = training->copy};
 
-    TRY(op_adamw(instance->ops, &op, err));
-    op.decay = 0.0;
-    op.offset = instance->layout.decayed;
-    op.count = instance->layout.elements - instance->layout.decayed;
-    return op.count > 0 ? op_adamw(instance->ops, &op, err) : STATUS_OK;
+    return trained_update(&training->of, &parameters->adamw, ++training->steps, err);
 }
 
 enum status pass_train_iterate(struct pass_instance *instance, struct error *err)
@@ -280,8 +256,9 @@ json_t *pass_train_loss(const struct pass_instance *instance)
     float first = 0.0f, last = 0.0f;
 
     if (steps == 0 ||
-        storage_download(instance->training->losses, DTYPE_F32, 0, 1, &first, NULL) != STATUS_OK ||
-        storage_download(instance->training->losses, DTYPE_F32, pass_train_slot(steps - 1), 1,
+        storage_download(instance->training->of.losses, DTYPE_F32, 0, 1, &first, NULL) !=
+            STATUS_OK ||
+        storage_download(instance->training->of.losses, DTYPE_F32, pass_train_slot(steps - 1), 1,
                          &last, NULL) != STATUS_OK)
         return NULL;
     return json_pack("{s:I, s:o, s:o}", "steps", (json_int_t)steps, "first_nats",

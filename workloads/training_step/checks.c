@@ -12,23 +12,18 @@
 #include <string.h>
 
 #include "harness/core/cleanup.h"
-#include "workloads/models/adamw_update.h"
-#include "workloads/models/gpt2_graph.h"
 #include "workloads/models/gpt2_spot.h"
 #include "workloads/training_step/training_step.h"
 
 #define SIGMAS 6.0
 #define STREAM_CHECKED 0x636865u
-#define UPDATE_WINDOW 65536 /* elements of each tensor whose update is checked */
-#define UPDATE_PIECES 16    /* that they lie in, spread over the tensor */
 
-/* For the batch that is set. */
-static struct gpt2_tolerance tolerance_of(const struct training_instance *instance)
+static struct stack_tolerance tolerance_of(const struct workload_case *work, uint64_t tokens)
 {
-    const struct gpt2_device *model = instance->gpt2.model;
+    const struct training_parameters *parameters = work->workload->parameters;
 
-    return gpt2_tolerance_of(instance->gpt2.base.work.precision, model->plan.storage,
-                             &model->plan.shape, model->tokens.rows);
+    return gpt2_tolerance_of(work->precision, precision_dtype(work->precision),
+                             &parameters->task.shape, tokens);
 }
 
 /*
@@ -51,8 +46,7 @@ static double floor_tolerance(const struct workload_case *work)
 static double tolerance(const struct workload_case *work, const char *output, const char *metric)
 {
     const struct training_parameters *parameters = work->workload->parameters;
-    const struct gpt2_tolerance tolerance = gpt2_tolerance_of(
-        work->precision, precision_dtype(work->precision), &parameters->task.shape, 1);
+    const struct stack_tolerance tolerance = tolerance_of(work, 1);
 
     (void)metric;
     if (!strcmp(output, "loss") || !strcmp(output, "loss.prefix"))
@@ -109,67 +103,30 @@ static enum status take_subset(struct training_instance *instance, struct subset
                                  err);
 }
 
-static enum status check_loss(struct training_instance *instance, uint64_t step, double expected,
-                              struct check_sink *sink, struct error *err)
-{
-    const struct gpt2_tolerance tolerance = tolerance_of(instance);
-    struct comparison comparison = {0};
-    float loss;
-
-    if (instance->handed.loss)
-        loss = *instance->handed.loss;
-    else
-        TRY(gpt2_device_fetch(instance->gpt2.model, GPT2_LOSSES, training_loss_slot(step), 1, &loss,
-                              err));
-    comparison_add(&comparison, &loss, &expected, 1);
-    check_sink_compare(sink, "loss", &comparison, tolerance.loss, tolerance.loss_reason);
-    return STATUS_OK;
-}
-
-static enum status check_gradients(struct training_instance *instance, float inverse,
-                                   double *const *expected, struct check_sink *sink,
-                                   struct error *err)
-{
-    const struct gpt2_shape *shape = &instance->parameters->task.shape;
-    const struct gpt2_tolerance tolerance = tolerance_of(instance);
-    const float *handed = instance->handed.gradients;
-    struct block_finding blocks = {0};
-
-    for (size_t i = 0; i < gpt2_tensor_count(shape); i++) {
-        const struct gpt2_tensor tensor = gpt2_tensor_at(shape, i);
-        struct comparison comparison = {0};
-        char name[GPT2_TENSOR_NAME_MAX + 8] = "grad.";
-        AUTO_FREE float *got = malloc(tensor.count * sizeof(*got));
-
-        if (!got)
-            return error_no_memory(err);
-        if (!handed)
-            TRY(gpt2_device_fetch(instance->gpt2.model, GPT2_GRADIENTS, tensor.offset, tensor.count,
-                                  got, err));
-        for (uint64_t j = 0; j < tensor.count; j++)
-            got[j] = handed ? *handed++ : got[j] * inverse; /* a power of two */
-        comparison_add(&comparison, got, expected[i], tensor.count);
-        strcat(name, tensor.name);
-        check_sink_compare(sink, name, &comparison, tolerance.gradient, tolerance.reason);
-        block_finding_add(&blocks, name, got, expected[i], tensor.count);
-    }
-    check_sink_blocks(sink, "grad.blocks", &blocks, tolerance.gradient);
-    return STATUS_OK;
-}
-
-enum status training_check_passes(struct training_instance *instance,
+enum status training_check_passes(const struct workload_case *work,
                                   const struct training_passes *passes, struct check_sink *sink,
                                   struct error *err)
 {
-    const struct gpt2_task *task = &instance->parameters->task;
+    const struct training_parameters *parameters = work->workload->parameters;
+    const struct gpt2_task *task = &parameters->task;
+    const struct stack_tolerance tolerance = tolerance_of(work, passes->sequences * task->length);
     CLEANUP(stack_reference_drop) struct stack_reference *reference = NULL;
 
     TRY(gpt2_reference_create(&task->shape, passes->sequences, task->length, true, &reference,
                               err));
     TRY(stack_reference_forward(reference, passes->weights, passes->tokens, passes->targets, err));
-    TRY(check_loss(instance, passes->step, reference->loss, sink, err));
     TRY(stack_reference_backward(reference, err));
-    return check_gradients(instance, (float)passes->inverse, reference->gradients, sink, err);
+    return trained_check_passes(&passes->of, reference, &tolerance, sink, err);
+}
+
+/* Those of the step before the one that comes, whose loss it is. */
+static struct trained_passes passes_of(const struct training_instance *instance, uint64_t step,
+                                       double inverse)
+{
+    return (struct trained_passes){.of = &instance->gpt2.model->trained,
+                                   .slot = training_loss_slot(step),
+                                   .inverse = inverse,
+                                   .lead = TRAINING_GRADIENTS};
 }
 
 /*
@@ -189,10 +146,10 @@ static enum status run_passes(struct training_instance *instance, const struct s
         TRY(gpt2_device_forward(model, training_loss_slot(instance->steps), err));
         TRY(gpt2_device_backward(model, err));
         if (model->plan.scale > 0.0)
-            TRY(gpt2_device_gradients_finite(model, &finite, err));
+            TRY(trained_gradients_finite(&model->trained, &finite, err));
         if (finite)
             break;
-        TRY(gpt2_device_update(model, &adamw, instance->steps + 1, err));
+        TRY(trained_update(&model->trained, &adamw, instance->steps + 1, err));
         training_count_step(instance, first, subset->sequences);
     }
     return device_synchronize(instance->gpt2.base.device, err);
@@ -207,7 +164,7 @@ static enum status loss_scale_inverse(struct training_instance *instance, double
     *ret = 1.0;
     if (instance->gpt2.model->plan.scale == 0.0)
         return STATUS_OK;
-    TRY(gpt2_device_scaling(instance->gpt2.model, &state, err));
+    TRY(trained_scaling(&instance->gpt2.model->trained, &state, err));
     *ret = (double)(1.0f / state.scale);
     return STATUS_OK;
 }
@@ -225,84 +182,37 @@ static enum status check_passes(struct training_instance *instance, const struct
                                      .sequences = subset->sequences,
                                      .weights = weights};
     struct random random;
+    double inverse;
 
     if (!weights)
         return error_no_memory(err);
     TRY(gpt2_device_fetch(model, gpt2_device_weights(model), 0, count, weights, err));
     TRY(run_passes(instance, subset, err));
-    passes.step = instance->steps;
-    TRY(loss_scale_inverse(instance, &passes.inverse, err));
-    TRY(training_check_passes(instance, &passes, sink, err));
+    TRY(loss_scale_inverse(instance, &inverse, err));
+    passes.of = passes_of(instance, instance->steps, inverse);
+    TRY(training_check_passes(&instance->gpt2.base.work, &passes, sink, err));
     random_init(&random, instance->gpt2.base.work.seed, STREAM_CHECKED);
     TRY(gpt2_check_norms(model, &random, sink, err));
-    return training_check_ends(instance, subset->indices, passes.inverse, &random, sink, err);
-}
-
-/* Before a step: its windows of the model's arrays, fetched. */
-static enum status begin_update(struct training_instance *instance,
-                                const struct adamw_window *windows, size_t count,
-                                struct adamw_update *ret, struct error *err)
-{
-    const struct gpt2_device *model = instance->gpt2.model;
-    struct op_scaling_state state;
-
-    *ret = (struct adamw_update){
-        .windows = windows,
-        .count = count,
-        .adamw = training_adamw(instance->parameters, instance->steps + 1),
-        .step = instance->steps + 1,
-        .inverse = 1.0,
-        .arrays = {.weights = model->buffers[gpt2_device_weights(model)],
-                   .moment1 = model->buffers[GPT2_MOMENT1],
-                   .moment2 = model->buffers[GPT2_MOMENT2],
-                   .gradients = model->buffers[GPT2_GRADIENTS],
-                   .copy = model->buffers[GPT2_MASTER] ? model->buffers[GPT2_PARAMETERS] : NULL,
-                   .storage = model->plan.storage},
-    };
-    TRY(adamw_update_begin(ret, err));
-    if (model->plan.scale == 0.0)
-        return STATUS_OK;
-    TRY(gpt2_device_scaling(model, &state, err));
-    ret->step = state.taken + 1;
-    ret->inverse = 1.0 / (double)state.scale;
-    return STATUS_OK;
-}
-
-/* Of a tensor up to UPDATE_WINDOW elements: a small one whole, of another so many pieces, from its
- * first element to its last. */
-static uint64_t windows_of(const struct gpt2_tensor *tensor, struct adamw_window *ret)
-{
-    const uint64_t pieces = tensor->count > UPDATE_WINDOW ? UPDATE_PIECES : 1;
-    const uint64_t size = pieces > 1 ? UPDATE_WINDOW / pieces : tensor->count;
-
-    for (uint64_t i = 0; i < pieces; i++)
-        ret[i] = (struct adamw_window){
-            tensor->offset + (pieces > 1 ? (tensor->count - size) * i / (pieces - 1) : 0), size,
-            tensor->decay};
-    return pieces;
+    return training_check_ends(instance, subset->indices, inverse, &random, sink, err);
 }
 
 static enum status check_update(struct training_instance *instance, uint64_t sequences,
                                 struct check_sink *sink, struct error *err)
 {
-    const struct gpt2_shape *shape = &instance->parameters->task.shape;
-    const size_t tensors = gpt2_tensor_count(shape);
-    AUTO_FREE struct adamw_window *windows = calloc(tensors * UPDATE_PIECES, sizeof(*windows));
+    const struct trained *trained = &instance->gpt2.model->trained;
+    const struct adamw adamw = training_adamw(instance->parameters, instance->steps + 1);
+    AUTO_FREE struct adamw_window *windows =
+        calloc(trained->layout->count * TRAINED_PIECES, sizeof(*windows));
     CLEANUP(adamw_update_finish) struct adamw_update update = {0};
-    uint64_t count = 0;
 
     if (!windows)
         return error_no_memory(err);
-    for (size_t i = 0; i < tensors; i++) {
-        const struct gpt2_tensor tensor = gpt2_tensor_at(shape, i);
-
-        count += windows_of(&tensor, windows + count);
-    }
-    TRY(begin_update(instance, windows, count, &update, err));
+    TRY(trained_begin_update(trained, &adamw, instance->steps + 1, windows,
+                             trained_spread_windows(trained, windows), &update, err));
     TRY(adamw_update_gradients(&update, err));
-    TRY(gpt2_device_update(instance->gpt2.model, &update.adamw, instance->steps + 1, err));
+    TRY(trained_update(trained, &adamw, instance->steps + 1, err));
     training_count_step(instance, instance->next_sequence - instance->sequences, sequences);
-    return adamw_update_check(&update, instance->gpt2.model->plan.scale > 0.0, sink, err);
+    return adamw_update_check(&update, trained->scaling != NULL, sink, err);
 }
 
 static enum status check_fall(struct training_instance *instance, struct check_sink *sink,
@@ -333,7 +243,8 @@ static enum status check_fall(struct training_instance *instance, struct check_s
 static enum status check_fp32(struct training_instance *instance, struct check_sink *sink,
                               struct error *err)
 {
-    const struct gpt2_tolerance tolerance = tolerance_of(instance);
+    const struct stack_tolerance tolerance =
+        tolerance_of(&instance->gpt2.base.work, instance->gpt2.model->tokens.rows);
     struct workload_check check = {
         .output = "loss.fp32",
         .metric = "max_relative",
@@ -385,7 +296,6 @@ static enum status verify(struct workload_instance *base, struct check_sink *sin
  * late positions. `verify` has these, before the warmup and after the window.
  */
 #define STREAM_SPOT 0x73706fu
-#define WINDOW 256                     /* elements of each tensor */
 #define LOGITS_MAX ((uint64_t)1 << 24) /* more are not fetched for the embedding's check */
 
 struct spot {
@@ -395,69 +305,6 @@ struct spot {
     struct adamw_update update;
     float *weights; /* before the step */
 };
-
-/* ---- what is drawn ---- */
-
-/* A token of the batch that the next step makes. */
-static enum status draw_token(struct spot *spot, uint64_t *ret, struct error *err)
-{
-    const struct training_instance *instance = spot->instance;
-    const uint64_t length = instance->parameters->task.length;
-    AUTO_FREE int32_t *tokens = malloc(2 * length * sizeof(*tokens));
-
-    if (!tokens)
-        return error_no_memory(err);
-    token_source_sequence(instance->source,
-                          instance->next_sequence +
-                              random_next_below(&spot->random, instance->sequences),
-                          length, tokens, tokens + length);
-    *ret = (uint64_t)tokens[random_next_below(&spot->random, length)];
-    return STATUS_OK;
-}
-
-/*
- * A window of each tensor whose gradients are not zero by themselves: of embeddings a row that the
- * step uses, and of the bias of queries, keys and values not the keys', to which softmax is blind.
- */
-static enum status draw_windows(struct spot *spot, struct error *err)
-{
-    const struct gpt2_task *task = &spot->instance->parameters->task;
-    const uint64_t d = task->shape.width;
-    uint64_t token = 0;
-
-    TRY(draw_token(spot, &token, err));
-    for (size_t i = 0; i < gpt2_tensor_count(&task->shape); i++) {
-        const struct gpt2_tensor tensor = gpt2_tensor_at(&task->shape, i);
-        const bool row = tensor.id == GPT2_WTE || tensor.id == GPT2_WPE;
-        const uint64_t room = row || tensor.id == GPT2_ATTN_B ? d : tensor.count;
-        const uint64_t count = room < WINDOW ? room : WINDOW;
-        uint64_t at = random_next_below(&spot->random, room - count + 1);
-
-        if (tensor.id == GPT2_WTE)
-            at += token * d;
-        else if (tensor.id == GPT2_WPE)
-            at += random_next_below(&spot->random, task->length) * d;
-        else if (tensor.id == GPT2_ATTN_B)
-            at += 2 * d; /* the values' */
-        spot->windows[i] = (struct adamw_window){tensor.offset + at, count, tensor.decay};
-    }
-    return STATUS_OK;
-}
-
-/* What only the caller of gpt2_spot_begin knows that a step writes. */
-static enum status poison(const struct spot *spot, struct error *err)
-{
-    const struct training_instance *instance = spot->instance;
-    const struct gpt2_device *model = instance->gpt2.model;
-
-    TRY(gpt2_poison(model, GPT2_LOSSES, training_loss_slot(instance->steps), 1, err));
-    if (model->buffers[GPT2_SCALING])
-        TRY(gpt2_poison(model, GPT2_SCALING_PARTIALS, 0, 1, err));
-    for (size_t i = 0; i < spot->update.count; i++)
-        TRY(gpt2_poison(model, GPT2_GRADIENTS, spot->windows[i].offset, spot->windows[i].count,
-                        err));
-    return STATUS_OK;
-}
 
 /* ---- what is checked ---- */
 
@@ -483,71 +330,37 @@ static enum status check_floor(struct training_instance *instance, struct worklo
     return STATUS_OK;
 }
 
-static void report_live(const struct spot *spot, bool taken, struct check_sink *sink)
-{
-    const float *gradient = adamw_update_gradient(&spot->update);
-    struct workload_check check = {
-        .output = "grad.live",
-        .metric = "count",
-        .reason = "the step writes finite gradients to every tensor, and not all are zero",
-        .compared = spot->update.room,
-    };
-
-    for (size_t i = 0; i < spot->update.count; i++) {
-        bool finite = true, some = spot->instance->parameters->task.length < 2;
-
-        for (uint64_t j = 0; j < spot->windows[i].count; j++) {
-            finite &= isfinite(gradient[j]) != 0;
-            some |= gradient[j] != 0.0f;
-        }
-        gradient += spot->windows[i].count;
-        check.error += !taken || !finite || !some;
-    }
-    check_sink_report(sink, check,
-                      taken ? "tensors with gradients that no backward pass gives"
-                            : "the step was skipped, and not because of its loss scale");
-}
-
 /* Loss and gradients of the whole batch. */
 static enum status check_whole(struct spot *spot, struct check_sink *sink, struct error *err)
 {
     struct training_instance *instance = spot->instance;
     const struct training_passes passes = {
+        .of = passes_of(instance, instance->steps - 1, spot->update.inverse),
         .tokens = instance->indices,
         .targets = instance->indices + instance->sequences * instance->parameters->task.length,
         .sequences = instance->sequences,
         .weights = spot->weights,
-        .step = instance->steps - 1,
-        .inverse = spot->update.inverse,
     };
 
-    return training_check_passes(instance, &passes, sink, err);
+    return training_check_passes(&instance->gpt2.base.work, &passes, sink, err);
 }
 
 /* The mean loss of the first positions of a drawn sequence. */
 static enum status check_prefix(struct spot *spot, struct check_sink *sink, struct error *err)
 {
     struct training_instance *instance = spot->instance;
-    const struct gpt2_device *model = instance->gpt2.model;
     const struct gpt2_task *task = &instance->parameters->task;
     const uint64_t count = gpt2_spot_prefix(&task->shape, task->length);
     const uint64_t row = random_next_below(&spot->random, instance->sequences) * task->length;
     const int32_t *tokens = instance->indices + row;
-    const struct gpt2_tolerance tolerance = gpt2_tolerance_of(
-        instance->gpt2.base.work.precision, model->plan.storage, &task->shape, count);
+    const struct stack_tolerance tolerance = tolerance_of(&instance->gpt2.base.work, count);
     CLEANUP(stack_reference_drop) struct stack_reference *reference = NULL;
-    struct comparison comparison = {0};
-    float losses[GPT2_SPOT_PREFIX], mean = 0.0f;
 
     TRY(gpt2_reference_create(&task->shape, 1, count, false, &reference, err));
     TRY(stack_reference_forward(reference, spot->weights, tokens,
                                 tokens + instance->sequences * task->length, err));
-    TRY(gpt2_device_fetch(model, GPT2_ROW_LOSS, row, count, losses, err));
-    for (uint64_t i = 0; i < count; i++)
-        mean += losses[i] / (float)count;
-    comparison_add(&comparison, &mean, &reference->loss, 1);
-    check_sink_compare(sink, "loss.prefix", &comparison, tolerance.loss, tolerance.loss_reason);
-    return STATUS_OK;
+    return trained_check_prefix(&instance->gpt2.model->trained, reference, row, &tolerance, sink,
+                                err);
 }
 
 static enum status check_step(struct spot *spot, struct check_sink *sink, struct error *err)
@@ -577,7 +390,7 @@ static enum status was_taken(const struct spot *spot, bool *ret, struct error *e
     *ret = true;
     if (spot->instance->gpt2.model->plan.scale == 0.0)
         return STATUS_OK;
-    TRY(gpt2_device_scaling(spot->instance->gpt2.model, &state, err));
+    TRY(trained_scaling(&spot->instance->gpt2.model->trained, &state, err));
     *ret = state.taken == spot->update.step;
     return STATUS_OK;
 }
@@ -585,9 +398,11 @@ static enum status was_taken(const struct spot *spot, bool *ret, struct error *e
 static enum status run_over_nan(struct spot *spot, struct error *err)
 {
     CLEANUP(gpt2_spot_end) struct gpt2_device *model = spot->instance->gpt2.model;
+    const struct session_spot over = {.random = &spot->random,
+                                      .rows = model->plan.sequences * model->plan.length};
 
-    TRY(gpt2_spot_begin(model, &spot->random, err));
-    TRY(poison(spot, err));
+    TRY(trained_poison(&model->trained, &spot->update, training_loss_slot(spot->instance->steps),
+                       over, err));
     return check_iterate_timed(&spot->instance->gpt2.base,
                                model->buffers[gpt2_device_weights(model)], 0, err);
 }
@@ -596,11 +411,16 @@ static enum status run_step(struct spot *spot, bool *taken, struct error *err)
 {
     struct training_instance *instance = spot->instance;
     const struct gpt2_device *model = instance->gpt2.model;
-    const struct gpt2_shape *shape = &instance->parameters->task.shape;
+    const struct trained *trained = &model->trained;
+    const struct adamw adamw = training_adamw(instance->parameters, instance->steps + 1);
+    const uint64_t length = instance->parameters->task.length;
 
-    TRY(draw_windows(spot, err));
-    TRY(begin_update(instance, spot->windows, gpt2_tensor_count(shape), &spot->update, err));
-    TRY(gpt2_device_fetch(model, gpt2_device_weights(model), 0, gpt2_array_length(shape),
+    TRY(training_look_ahead(instance, err));
+    trained_draw_windows(trained, instance->ahead.indices, instance->sequences * length, length,
+                         &spot->random, spot->windows);
+    TRY(trained_begin_update(trained, &adamw, instance->steps + 1, spot->windows,
+                             trained->layout->count, &spot->update, err));
+    TRY(gpt2_device_fetch(model, gpt2_device_weights(model), 0, trained->layout->elements,
                           spot->weights, err));
     TRY(run_over_nan(spot, err));
     TRY(was_taken(spot, taken, err));
@@ -619,11 +439,11 @@ static enum status overflows(struct spot *spot, bool *ret, struct error *err)
     struct op_scaling_state state;
     bool finite = false;
 
-    TRY(gpt2_device_scaling(model, &state, err));
+    TRY(trained_scaling(&model->trained, &state, err));
     TRY(device_upload(model->buffers[GPT2_SCALING], 0, &scale, sizeof(scale), err));
     TRY(gpt2_device_forward(model, training_loss_slot(instance->steps - 1), err));
     TRY(gpt2_device_backward(model, err));
-    TRY(gpt2_device_gradients_finite(model, &finite, err));
+    TRY(trained_gradients_finite(&model->trained, &finite, err));
     TRY(device_upload(model->buffers[GPT2_SCALING], 0, &state, sizeof(state), err));
     *ret = !finite;
     return STATUS_OK;
@@ -643,7 +463,10 @@ static enum status run(struct spot *spot, struct check_sink *sink, struct error 
             TRY(overflows(spot, &again, err));
     }
     check_sink_report(sink, loss, "the loss of the step");
-    report_live(spot, taken, sink);
+    /* Of a single position attention has no gradient. */
+    trained_report_live(&spot->update,
+                        spot->instance->parameters->task.length < 2 ? 0 : spot->update.count, taken,
+                        "grad.live", sink);
     return check_step(spot, sink, err);
 }
 
@@ -658,12 +481,12 @@ static enum status spot_check(struct workload_instance *base, uint64_t secret,
                               struct check_sink *sink, struct error *err)
 {
     struct training_instance *instance = (struct training_instance *)base;
-    const struct gpt2_shape *shape = &instance->parameters->task.shape;
+    const struct stack_layout *layout = &instance->gpt2.model->layout;
     CLEANUP(spot_finish)
     struct spot spot = {
         .instance = instance,
-        .windows = calloc(gpt2_tensor_count(shape), sizeof(*spot.windows)),
-        .weights = malloc(gpt2_array_length(shape) * sizeof(*spot.weights)),
+        .windows = calloc(layout->count, sizeof(*spot.windows)),
+        .weights = malloc(layout->elements * sizeof(*spot.weights)),
     };
 
     random_init(&spot.random, secret, STREAM_SPOT);
@@ -707,7 +530,7 @@ static enum status recheck_first(struct training_instance *instance, struct rech
     if (!recheck->ret->same)
         return STATUS_OK;
     adamw = training_adamw(instance->parameters, instance->steps + 1);
-    TRY(gpt2_device_update(model, &adamw, instance->steps + 1, err));
+    TRY(trained_update(&model->trained, &adamw, instance->steps + 1, err));
     training_count_step(instance, instance->next_sequence - instance->sequences, subset.sequences);
     return STATUS_OK;
 }

@@ -31,7 +31,7 @@ static enum status train(struct training_instance *instance, struct gpt2_device 
         TRY(gpt2_device_set_batch(model, instance->indices, batch.sequences, unique, err));
         TRY(gpt2_device_forward(model, step, err));
         TRY(gpt2_device_backward(model, err));
-        TRY(gpt2_device_update(model, &adamw, step + 1, err));
+        TRY(trained_update(&model->trained, &adamw, step + 1, err));
     }
     return gpt2_device_fetch(model, GPT2_LOSSES, 0, instance->fp32_steps, instance->fp32_losses,
                              err);

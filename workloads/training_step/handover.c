@@ -25,7 +25,7 @@ static enum status write_file(const struct workload_case *work, const uint64_t *
     return gpt2_handover_write(&parameters->task, &plan, work->seed, secret, path, err);
 }
 
-/* Every tensor under that prefix, one after another; of a file of safetensors. */
+/* Every tensor under that prefix, where gpt2.h has it; of a file of safetensors. */
 static enum status take(const struct tensors *outputs, const struct gpt2_shape *shape,
                         const char *prefix, float *ret, struct error *err)
 {
@@ -36,90 +36,72 @@ static enum status take(const struct tensors *outputs, const struct gpt2_shape *
 
         TRY(tensors_find(outputs, wanted.name, DTYPE_F32, DTYPE_F32, wanted.rank, wanted.shape,
                          &got, err));
-        memcpy(ret, got->data, got->bytes);
-        ret += tensor.count;
+        memcpy(ret + tensor.offset, got->data, got->bytes);
     }
     return STATUS_OK;
 }
 
-/* Of the arrays of an update, before it or after it. */
-static enum status take_arrays(const struct tensors *outputs, const struct gpt2_shape *shape,
-                               const char *const prefixes[ADAMW_ARRAYS], uint64_t room, float *ret,
-                               struct error *err)
-{
-    for (size_t i = 0; i < ADAMW_ARRAYS; i++)
-        if (prefixes[i])
-            TRY(take(outputs, shape, prefixes[i], ret + i * room, err));
-    return STATUS_OK;
-}
-
-/* The arrays of a step, one after another, each of `room` elements. */
+/* The arrays of a step, one after another, each of `room` elements; padding is 0. */
 struct step {
-    struct training_instance *instance;
+    const struct workload_case *work;
+    struct gpt2_device_plan plan;
     float *before, *after; /* heap: ADAMW_ARRAYS each, in one piece */
+    const float *loss;
     uint64_t room;
 };
 
-static enum status take_step(struct step *step, const struct workload_handed *handed,
-                             struct error *err)
+static enum status take_step(struct step *step, const struct tensors *outputs, struct error *err)
 {
     static const char *const before[ADAMW_ARRAYS] = {"w.", "g.", "m.", "v."};
     static const char *const after[ADAMW_ARRAYS] = {"next.w.", NULL, "next.m.", "next.v."};
-    const struct gpt2_shape *shape = &step->instance->parameters->task.shape;
+    const struct gpt2_shape *shape = &step->plan.shape;
     const struct tensor *loss = NULL;
 
-    for (size_t i = 0; i < gpt2_tensor_count(shape); i++)
-        step->room += gpt2_tensor_at(shape, i).count;
+    step->room = gpt2_array_length(shape);
     step->before = calloc(2 * ADAMW_ARRAYS * step->room, sizeof(*step->before));
     if (!step->before)
         return error_no_memory(err);
     step->after = step->before + ADAMW_ARRAYS * step->room;
-    TRY(take_arrays(handed->outputs, shape, before, step->room, step->before, err));
-    TRY(take_arrays(handed->outputs, shape, after, step->room, step->after, err));
-    TRY(tensors_find(handed->outputs, "loss", DTYPE_F32, DTYPE_F32, 1, (const uint64_t[]){1}, &loss,
-                     err));
-    step->instance->handed = (struct training_handed){
-        .loss = loss->data, .gradients = step->before + ADAMW_GRADIENT * step->room};
+    for (size_t i = 0; i < ADAMW_ARRAYS; i++) {
+        TRY(take(outputs, shape, before[i], step->before + i * step->room, err));
+        if (after[i])
+            TRY(take(outputs, shape, after[i], step->after + i * step->room, err));
+    }
+    TRY(tensors_find(outputs, "loss", DTYPE_F32, DTYPE_F32, 1, (const uint64_t[]){1}, &loss, err));
+    step->loss = loss->data;
     return STATUS_OK;
 }
 
-/* Loss and gradients at the weights before the step, which have padding in the reference's array.
- */
 static enum status compare_passes(const struct step *step, const int32_t *tokens,
                                   const int32_t *targets, struct check_sink *sink,
                                   struct error *err)
 {
-    const struct gpt2_device_plan *plan = &step->instance->gpt2.model->plan;
-    const float *from = step->before + ADAMW_WEIGHT * step->room;
-    AUTO_FREE float *weights = calloc(gpt2_array_length(&plan->shape), sizeof(*weights));
-    const struct training_passes passes = {.tokens = tokens,
-                                           .targets = targets,
-                                           .sequences = plan->sequences,
-                                           .weights = weights,
-                                           .inverse = 1.0};
+    const struct training_passes passes = {
+        .of = {.loss = step->loss,
+               .gradients = step->before + ADAMW_GRADIENT * step->room,
+               .inverse = 1.0,
+               .lead = TRAINING_GRADIENTS},
+        .tokens = tokens,
+        .targets = targets,
+        .sequences = step->plan.sequences,
+        .weights = step->before + ADAMW_WEIGHT * step->room,
+    };
 
-    if (!weights)
-        return error_no_memory(err);
-    for (size_t i = 0; i < gpt2_tensor_count(&plan->shape); i++) {
-        const struct gpt2_tensor tensor = gpt2_tensor_at(&plan->shape, i);
-
-        memcpy(weights + tensor.offset, from, tensor.count * sizeof(*weights));
-        from += tensor.count;
-    }
-    return training_check_passes(step->instance, &passes, sink, err);
+    return training_check_passes(step->work, &passes, sink, err);
 }
 
+/* A window of each tensor, with its padding. */
 static enum status compare_update(const struct step *step, int64_t iteration,
                                   struct check_sink *sink, struct error *err)
 {
-    const struct training_parameters *parameters = step->instance->parameters;
-    const size_t count = gpt2_tensor_count(&parameters->task.shape);
+    const struct gpt2_shape *shape = &step->plan.shape;
+    const size_t count = gpt2_tensor_count(shape);
     AUTO_FREE struct adamw_window *windows = calloc(count, sizeof(*windows));
     const struct adamw_update update = {
         .windows = windows,
         .count = count,
         .room = step->room,
-        .adamw = training_adamw(parameters, (uint64_t)iteration),
+        .adamw = training_adamw(step->work->workload->parameters, (uint64_t)iteration),
         .step = (uint64_t)iteration,
         .inverse = 1.0,
         .before = step->before,
@@ -128,9 +110,10 @@ static enum status compare_update(const struct step *step, int64_t iteration,
     if (!windows)
         return error_no_memory(err);
     for (size_t i = 0; i < count; i++) {
-        const struct gpt2_tensor tensor = gpt2_tensor_at(&parameters->task.shape, i);
+        const struct gpt2_tensor tensor = gpt2_tensor_at(shape, i);
+        const uint64_t end = i + 1 < count ? gpt2_tensor_at(shape, i + 1).offset : step->room;
 
-        windows[i] = (struct adamw_window){tensor.offset, tensor.count, tensor.decay};
+        windows[i] = (struct adamw_window){tensor.offset, end - tensor.offset, tensor.decay};
     }
     adamw_update_compare(&update, step->after, false, sink);
     return STATUS_OK;
@@ -145,11 +128,9 @@ static enum status judge(const struct workload_handed *handed, struct check_sink
                          struct error *err)
 {
     const struct workload_case *work = handed->work;
-    struct gpt2_device model = {.plan = training_plan(work)};
-    struct training_instance instance = {.gpt2 = {.base.work = *work, .model = &model},
-                                         .parameters = work->workload->parameters};
-    CLEANUP(step_finish) struct step step = {.instance = &instance};
-    const uint64_t batch = model.plan.sequences * model.plan.length;
+    const struct training_parameters *parameters = work->workload->parameters;
+    CLEANUP(step_finish) struct step step = {.work = work, .plan = training_plan(work)};
+    const uint64_t batch = step.plan.sequences * step.plan.length;
     const uint64_t at = ((uint64_t)handed->iteration - 1) % GPT2_HANDOVER_POOL * batch;
     AUTO_FREE int32_t *tokens = malloc(2 * GPT2_HANDOVER_POOL * batch * sizeof(*tokens));
     int32_t *targets;
@@ -157,10 +138,9 @@ static enum status judge(const struct workload_handed *handed, struct check_sink
     if (!tokens)
         return error_no_memory(err);
     targets = tokens + GPT2_HANDOVER_POOL * batch;
-    model.tokens.rows = batch;
-    TRY(take_step(&step, handed, err));
-    TRY(gpt2_handover_tokens(&instance.parameters->task, &model.plan, work->seed, handed->secret,
-                             tokens, targets, err));
+    TRY(take_step(&step, handed->outputs, err));
+    TRY(gpt2_handover_tokens(&parameters->task, &step.plan, work->seed, handed->secret, tokens,
+                             targets, err));
     TRY(compare_passes(&step, tokens + at, targets + at, sink, err));
     return compare_update(&step, handed->iteration, sink, err);
 }

@@ -68,7 +68,7 @@ static enum status count_comparable(struct training_instance *instance, uint64_t
     uint64_t count = training_fp32_comparable(instance);
 
     if (instance->gpt2.model->plan.scale != 0.0)
-        TRY(gpt2_device_scaling(instance->gpt2.model, &state, err));
+        TRY(trained_scaling(&instance->gpt2.model->trained, &state, err));
     if (state.skipped > 0 && (uint64_t)state.first_skipped + 1 < count)
         count = (uint64_t)state.first_skipped + 1;
     *ret = count;

@@ -148,14 +148,22 @@ static enum status make_ahead(struct training_instance *instance, struct error *
     return STATUS_OK;
 }
 
+enum status training_look_ahead(struct training_instance *instance, struct error *err)
+{
+    const struct training_ahead *ahead = &instance->ahead;
+
+    return ahead->made_ns >= 0 && ahead->first_sequence == instance->next_sequence
+               ? STATUS_OK
+               : make_ahead(instance, err);
+}
+
 enum status training_next_batch(struct training_instance *instance, struct error *err)
 {
     struct training_ahead *ahead = &instance->ahead;
     int32_t *indices = instance->indices;
     int64_t start_ns;
 
-    if (ahead->made_ns < 0 || ahead->first_sequence != instance->next_sequence)
-        TRY(make_ahead(instance, err));
+    TRY(training_look_ahead(instance, err));
     instance->gpt2.host_ns[STAGE_DATA] = ahead->made_ns;
     instance->indices = ahead->indices;
     instance->unique = ahead->unique;
@@ -189,7 +197,7 @@ enum status training_iterate(struct workload_instance *base, struct error *err)
     TRY(gpt2_instance_mark(gpt2, STAGE_FORWARD, err));
     TRY(gpt2_device_backward(gpt2->model, err));
     TRY(gpt2_instance_mark(gpt2, STAGE_BACKWARD, err));
-    TRY(gpt2_device_update(gpt2->model, &adamw, instance->steps + 1, err));
+    TRY(trained_update(&gpt2->model->trained, &adamw, instance->steps + 1, err));
     TRY(gpt2_instance_mark(gpt2, STAGE_OPTIMIZER, err));
     training_count_step(instance, instance->next_sequence - instance->sequences,
                         instance->sequences);
@@ -201,7 +209,7 @@ static json_t *scaling_json(const struct gpt2_device *model)
 {
     struct op_scaling_state state;
 
-    if (gpt2_device_scaling(model, &state, NULL) != STATUS_OK)
+    if (trained_scaling(&model->trained, &state, NULL) != STATUS_OK)
         return json_null();
     return json_pack("{s:f, s:o, s:I, s:I, s:I, s:o}", "initial", model->plan.scale, "last",
                      real_or_null((double)state.scale), "growth_interval",

@@ -57,13 +57,6 @@ struct training_instance {
     float fp32_losses[LOSS_HEAD];
     uint64_t fp32_steps;
     char *fp32_missing; /* why there are none; heap */
-    /*
-     * A step of another program, in place of the device's; then there is neither device nor ops.
-     * Gradients of one tensor after another, without padding. NULL: none.
-     */
-    struct training_handed {
-        const float *loss, *gradients;
-    } handed;
 };
 
 /* declare.c */
@@ -73,6 +66,8 @@ extern const struct workload_form training_form;
 uint64_t training_loss_slot(uint64_t step);
 /* The rate of step `step`, from 1. */
 struct adamw training_adamw(const struct training_parameters *parameters, uint64_t step);
+/* Makes the batch after the current one, unless it is there. */
+enum status training_look_ahead(struct training_instance *instance, struct error *err);
 /* Makes the next batch of `sequences` and uploads it. */
 enum status training_next_batch(struct training_instance *instance, struct error *err);
 /* Notes that the step was done, on what. */
@@ -94,16 +89,16 @@ uint64_t training_fp32_comparable(const struct training_instance *instance);
 
 /* checks.c */
 extern const struct workload_checks training_checks;
-/* Passes that have run: over what, at which weights. */
+#define TRAINING_GRADIENTS "grad."
+/* Passes that have run, over what, at which weights, which lie as gpt2.h says. */
 struct training_passes {
+    struct trained_passes of;
     const int32_t *tokens, *targets;
     uint64_t sequences;
     const float *weights;
-    uint64_t step;  /* from 0: whose loss it is */
-    double inverse; /* takes the loss scale out of the gradients */
 };
 /* "loss", "grad.TENSOR" and "grad.blocks" against the reference's. */
-enum status training_check_passes(struct training_instance *instance,
+enum status training_check_passes(const struct workload_case *work,
                                   const struct training_passes *passes, struct check_sink *sink,
                                   struct error *err);
 
