@@ -8,24 +8,38 @@
 
 #define WORTH_THREADS 30000 /* elements below which one thread is faster */
 
-#define OUTER_DECAY 2                  /* wte, wpe */
-#define LAYER_DECAY 4                  /* matrices of a layer */
-#define LAYER_NO_DECAY 8               /* vectors of a layer */
-#define OUTER_NO_DECAY 2               /* the final norm */
 #define SIZE_LIMIT ((uint64_t)1 << 24) /* of each dimension */
 #define INITIAL_SD 0.02                /* Radford et al. 2018, section 4.1; 2019, section 2.3 */
 #define RANDOM_STREAM 0x67707432u
 
-static const char *const tensor_names[GPT2_TENSOR_IDS] = {
-    [GPT2_WTE] = "wte",       [GPT2_WPE] = "wpe",
-    [GPT2_ATTN_W] = "attn.w", [GPT2_ATTN_PROJ_W] = "attn_proj.w",
-    [GPT2_FC_W] = "fc.w",     [GPT2_FC_PROJ_W] = "fc_proj.w",
-    [GPT2_LN1_G] = "ln1.g",   [GPT2_LN1_B] = "ln1.b",
-    [GPT2_ATTN_B] = "attn.b", [GPT2_ATTN_PROJ_B] = "attn_proj.b",
-    [GPT2_LN2_G] = "ln2.g",   [GPT2_LN2_B] = "ln2.b",
-    [GPT2_FC_B] = "fc.b",     [GPT2_FC_PROJ_B] = "fc_proj.b",
-    [GPT2_LNF_G] = "lnf.g",   [GPT2_LNF_B] = "lnf.b",
+enum dimension { ONE, WIDTH, THREE_WIDTHS, MLP_WIDTH, CONTEXT, VOCABULARY };
+
+static const struct {
+    const char *name;
+    enum dimension rows, columns;
+} tensors[GPT2_TENSOR_IDS] = {
+    [GPT2_WTE] = {"wte", VOCABULARY, WIDTH},
+    [GPT2_WPE] = {"wpe", CONTEXT, WIDTH},
+    [GPT2_ATTN_W] = {"attn.w", WIDTH, THREE_WIDTHS},
+    [GPT2_ATTN_PROJ_W] = {"attn_proj.w", WIDTH, WIDTH},
+    [GPT2_FC_W] = {"fc.w", WIDTH, MLP_WIDTH},
+    [GPT2_FC_PROJ_W] = {"fc_proj.w", MLP_WIDTH, WIDTH},
+    [GPT2_LN1_G] = {"ln1.g", ONE, WIDTH},
+    [GPT2_LN1_B] = {"ln1.b", ONE, WIDTH},
+    [GPT2_ATTN_B] = {"attn.b", ONE, THREE_WIDTHS},
+    [GPT2_ATTN_PROJ_B] = {"attn_proj.b", ONE, WIDTH},
+    [GPT2_LN2_G] = {"ln2.g", ONE, WIDTH},
+    [GPT2_LN2_B] = {"ln2.b", ONE, WIDTH},
+    [GPT2_FC_B] = {"fc.b", ONE, MLP_WIDTH},
+    [GPT2_FC_PROJ_B] = {"fc_proj.b", ONE, WIDTH},
+    [GPT2_LNF_G] = {"lnf.g", ONE, WIDTH},
+    [GPT2_LNF_B] = {"lnf.b", ONE, WIDTH},
 };
+
+/* Where the groups begin that lie one behind the other; the two of layers are there for each. */
+static const enum gpt2_tensor_id groups[] = {GPT2_WTE, GPT2_ATTN_W, GPT2_LN1_G, GPT2_LNF_G,
+                                             GPT2_TENSOR_IDS};
+enum { LAYER_MATRICES = 1, LAYER_VECTORS = 2, GROUPS = 4 };
 
 enum status gpt2_shape_check(const struct gpt2_shape *shape, struct error *err)
 {
@@ -61,121 +75,95 @@ static uint64_t aligned(uint64_t count)
     return (count + GPT2_ALIGN - 1) / GPT2_ALIGN * GPT2_ALIGN;
 }
 
-static void tensor_size(const struct gpt2_shape *shape, enum gpt2_tensor_id id, uint64_t *rows,
-                        uint64_t *columns)
+static uint64_t size_of(const struct gpt2_shape *shape, enum dimension dimension)
 {
-    uint64_t width = shape->width;
+    const uint64_t sizes[] = {[ONE] = 1,
+                              [WIDTH] = shape->width,
+                              [THREE_WIDTHS] = 3 * shape->width,
+                              [MLP_WIDTH] = shape->mlp_width,
+                              [CONTEXT] = shape->context,
+                              [VOCABULARY] = shape->vocabulary};
 
-    *rows = 1;
-    *columns = width;
-    switch (id) {
-    case GPT2_WTE:
-        *rows = shape->vocabulary;
-        break;
-    case GPT2_WPE:
-        *rows = shape->context;
-        break;
-    case GPT2_ATTN_W:
-        *rows = width;
-        *columns = 3 * width;
-        break;
-    case GPT2_ATTN_PROJ_W:
-        *rows = width;
-        break;
-    case GPT2_FC_W:
-        *rows = width;
-        *columns = shape->mlp_width;
-        break;
-    case GPT2_FC_PROJ_W:
-        *rows = shape->mlp_width;
-        break;
-    case GPT2_ATTN_B:
-        *columns = 3 * width;
-        break;
-    case GPT2_FC_B:
-        *columns = shape->mlp_width;
-        break;
-    default:
-        break;
-    }
+    return sizes[dimension];
 }
 
-static uint64_t tensor_span(const struct gpt2_shape *shape, enum gpt2_tensor_id id)
+static uint64_t times_of(const struct gpt2_shape *shape, int group)
 {
-    uint64_t rows, columns;
-
-    tensor_size(shape, id, &rows, &columns);
-    return aligned(rows * columns);
+    return group == LAYER_MATRICES || group == LAYER_VECTORS ? shape->layers : 1;
 }
 
+/* Elements of the tensors [first, end), of one layer. */
 static uint64_t span_of(const struct gpt2_shape *shape, enum gpt2_tensor_id first,
                         enum gpt2_tensor_id end)
 {
     uint64_t sum = 0;
 
     for (enum gpt2_tensor_id id = first; id < end; id++)
-        sum += tensor_span(shape, id);
+        sum += aligned(size_of(shape, tensors[id].rows) * size_of(shape, tensors[id].columns));
+    return sum;
+}
+
+/* Elements of all groups before that one. */
+static uint64_t before(const struct gpt2_shape *shape, int group)
+{
+    uint64_t sum = 0;
+
+    for (int g = 0; g < group; g++)
+        sum += times_of(shape, g) * span_of(shape, groups[g], groups[g + 1]);
     return sum;
 }
 
 uint64_t gpt2_decay_length(const struct gpt2_shape *shape)
 {
-    return span_of(shape, GPT2_WTE, GPT2_ATTN_W) +
-           shape->layers * span_of(shape, GPT2_ATTN_W, GPT2_LN1_G);
+    return before(shape, LAYER_VECTORS);
 }
 
 uint64_t gpt2_array_length(const struct gpt2_shape *shape)
 {
-    return gpt2_decay_length(shape) + shape->layers * span_of(shape, GPT2_LN1_G, GPT2_LNF_G) +
-           span_of(shape, GPT2_LNF_G, GPT2_TENSOR_IDS);
+    return before(shape, GROUPS);
 }
 
 uint64_t gpt2_offset(const struct gpt2_shape *shape, enum gpt2_tensor_id id, uint64_t layer)
 {
-    uint64_t outer = span_of(shape, GPT2_WTE, GPT2_ATTN_W);
-    uint64_t vectors = span_of(shape, GPT2_LN1_G, GPT2_LNF_G);
+    int group = 0;
 
-    if (id < GPT2_ATTN_W)
-        return span_of(shape, GPT2_WTE, id);
-    if (id < GPT2_LN1_G)
-        return outer + layer * span_of(shape, GPT2_ATTN_W, GPT2_LN1_G) +
-               span_of(shape, GPT2_ATTN_W, id);
-    if (id < GPT2_LNF_G)
-        return gpt2_decay_length(shape) + layer * vectors + span_of(shape, GPT2_LN1_G, id);
-    return gpt2_decay_length(shape) + shape->layers * vectors + span_of(shape, GPT2_LNF_G, id);
+    while (id >= groups[group + 1])
+        group++;
+    return before(shape, group) + layer * span_of(shape, groups[group], groups[group + 1]) +
+           span_of(shape, groups[group], id);
 }
 
 size_t gpt2_tensor_count(const struct gpt2_shape *shape)
 {
-    return OUTER_DECAY + OUTER_NO_DECAY + shape->layers * (LAYER_DECAY + LAYER_NO_DECAY);
+    size_t sum = 0;
+
+    for (int g = 0; g < GROUPS; g++)
+        sum += times_of(shape, g) * (groups[g + 1] - groups[g]);
+    return sum;
 }
 
 struct gpt2_tensor gpt2_tensor_at(const struct gpt2_shape *shape, size_t index)
 {
-    size_t matrices = OUTER_DECAY + shape->layers * LAYER_DECAY;
-    size_t vectors = matrices + shape->layers * LAYER_NO_DECAY;
     struct gpt2_tensor tensor = {0};
+    int group = 0;
+    size_t each = groups[1] - groups[0];
 
-    if (index < OUTER_DECAY) {
-        tensor.id = (enum gpt2_tensor_id)index;
-    } else if (index < matrices) {
-        tensor.id = (enum gpt2_tensor_id)(GPT2_ATTN_W + (index - OUTER_DECAY) % LAYER_DECAY);
-        tensor.layer = (index - OUTER_DECAY) / LAYER_DECAY;
-    } else if (index < vectors) {
-        tensor.id = (enum gpt2_tensor_id)(GPT2_LN1_G + (index - matrices) % LAYER_NO_DECAY);
-        tensor.layer = (index - matrices) / LAYER_NO_DECAY;
-    } else {
-        tensor.id = (enum gpt2_tensor_id)(GPT2_LNF_G + (index - vectors));
+    while (index >= times_of(shape, group) * each) {
+        index -= times_of(shape, group++) * each;
+        each = groups[group + 1] - groups[group];
     }
-    tensor_size(shape, tensor.id, &tensor.rows, &tensor.columns);
+    tensor.id = (enum gpt2_tensor_id)(groups[group] + index % each);
+    tensor.layer = index / each;
+    tensor.rows = size_of(shape, tensors[tensor.id].rows);
+    tensor.columns = size_of(shape, tensors[tensor.id].columns);
     tensor.count = tensor.rows * tensor.columns;
     tensor.offset = gpt2_offset(shape, tensor.id, tensor.layer);
     tensor.decay = tensor.id < GPT2_LN1_G;
-    if (tensor.id >= GPT2_ATTN_W && tensor.id < GPT2_LNF_G)
+    if (group == LAYER_MATRICES || group == LAYER_VECTORS)
         snprintf(tensor.name, sizeof(tensor.name), "h%u.%s", (unsigned)tensor.layer,
-                 tensor_names[tensor.id]);
+                 tensors[tensor.id].name);
     else
-        snprintf(tensor.name, sizeof(tensor.name), "%s", tensor_names[tensor.id]);
+        snprintf(tensor.name, sizeof(tensor.name), "%s", tensors[tensor.id].name);
     return tensor;
 }
 
