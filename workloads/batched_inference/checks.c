@@ -12,6 +12,7 @@
 #include "workloads/batched_inference/batched_inference.h"
 #include "workloads/models/gpt2_graph.h"
 #include "workloads/models/gpt2_spot.h"
+#include "workloads/storage.h"
 
 #define SIGMAS 6.0 /* of an element's error, none of which is to be further off */
 #define STREAM_POSITIONS 0x706f73u
@@ -284,7 +285,8 @@ static enum status poison(const struct gpt2_device *model, struct random *random
         places[i] = (struct place){row * gpt2_logits_stride(&model->plan) +
                                        random_next_below(random, vocabulary - count + 1),
                                    count};
-        TRY(gpt2_poison(model, GPT2_LOGITS, places[i].offset, count, err));
+        TRY(storage_poison(model->buffers[GPT2_LOGITS], gpt2_device_type(&model->plan, GPT2_LOGITS),
+                           places[i].offset, count, err));
     }
     return STATUS_OK;
 }
@@ -311,9 +313,10 @@ static enum status run_over_nan(struct inference_instance *instance, const int32
                                 uint64_t unique, struct random *random,
                                 struct place places[LIVE_ROWS], struct error *err)
 {
-    CLEANUP(gpt2_spot_end) struct gpt2_device *model = instance->gpt2.model;
+    struct gpt2_device *model = instance->gpt2.model;
+    CLEANUP(session_end_spot) struct session *session = &model->session;
 
-    TRY(gpt2_spot_begin(model, random, err));
+    TRY(session_poison(session, gpt2_spot_of(model, random), err));
     TRY(poison(model, random, places, err));
     TRY(check_time_begin(&instance->gpt2.base, err));
     TRY(inference_run(instance, indices, unique, err));

@@ -13,6 +13,7 @@
 #include "workloads/generation/generation.h"
 #include "workloads/models/gpt2_graph.h"
 #include "workloads/models/gpt2_spot.h"
+#include "workloads/storage.h"
 
 #define STREAM_STEPS 0x737465u
 #define STEPS 6 /* of a checked replay: the first, the last, and others drawn by the seed */
@@ -440,20 +441,21 @@ static enum status poison_cache(struct spot *spot, uint64_t first, uint64_t end,
         const uint64_t block =
             (uint64_t)spot->instance->blocks[slot * plan->pages + position / plan->page];
 
-        TRY(gpt2_poison(model, GPT2_CACHE,
-                        ((i / PLACES * plan->blocks + block) * plan->page + position % plan->page) *
-                                row +
-                            random_next_below(&spot->random, row - count + 1),
-                        count, err));
+        TRY(storage_poison(
+            model->buffers[GPT2_CACHE], plan->storage,
+            ((i / PLACES * plan->blocks + block) * plan->page + position % plan->page) * row +
+                random_next_below(&spot->random, row - count + 1),
+            count, err));
     }
     return STATUS_OK;
 }
 
 static enum status run_over_nan(struct spot *spot, struct error *err)
 {
-    CLEANUP(gpt2_spot_end) struct gpt2_device *model = generation_model(spot->instance);
+    struct gpt2_device *model = generation_model(spot->instance);
+    CLEANUP(session_end_spot) struct session *session = &model->session;
 
-    TRY(gpt2_spot_begin(model, &spot->random, err));
+    TRY(session_poison(session, gpt2_spot_of(model, &spot->random), err));
     TRY(generation_run(spot->instance, err));
     return device_synchronize(model->device, err);
 }

@@ -18,14 +18,6 @@ static const char update_reason[] =
 static const char scaled_reason[] = "a dozen fp32 roundings of the terms that a value is made of, "
                                     "and those of the bias corrections";
 
-enum {
-    WEIGHT = ADAMW_WEIGHT,
-    GRADIENT = ADAMW_GRADIENT,
-    MOMENT1 = ADAMW_MOMENT1,
-    MOMENT2 = ADAMW_MOMENT2,
-    ARRAYS = ADAMW_ARRAYS
-};
-
 static enum status fetch(const struct adamw_update *update, struct buffer *buffer, enum dtype type,
                          float *ret, struct error *err)
 {
@@ -44,28 +36,28 @@ static enum status fetch_arrays(const struct adamw_update *update, float *ret, s
     const struct adamw_arrays *of = &update->arrays;
     const uint64_t room = update->room;
 
-    TRY(fetch(update, of->weights, DTYPE_F32, ret + WEIGHT * room, err));
-    TRY(fetch(update, of->moment1, DTYPE_F32, ret + MOMENT1 * room, err));
-    return fetch(update, of->moment2, DTYPE_F32, ret + MOMENT2 * room, err);
+    TRY(fetch(update, of->weights, DTYPE_F32, ret + ADAMW_WEIGHT * room, err));
+    TRY(fetch(update, of->moment1, DTYPE_F32, ret + ADAMW_MOMENT1 * room, err));
+    return fetch(update, of->moment2, DTYPE_F32, ret + ADAMW_MOMENT2 * room, err);
 }
 
 enum status adamw_update_begin(struct adamw_update *update, struct error *err)
 {
     for (size_t i = 0; i < update->count; i++)
         update->room += update->windows[i].count;
-    update->before = malloc(ARRAYS * update->room * sizeof(*update->before));
+    update->before = malloc(ADAMW_ARRAYS * update->room * sizeof(*update->before));
     return update->before ? fetch_arrays(update, update->before, err) : error_no_memory(err);
 }
 
 enum status adamw_update_gradients(struct adamw_update *update, struct error *err)
 {
     return fetch(update, update->arrays.gradients, update->arrays.storage,
-                 update->before + GRADIENT * update->room, err);
+                 update->before + ADAMW_GRADIENT * update->room, err);
 }
 
 const float *adamw_update_gradient(const struct adamw_update *update)
 {
-    return update->before + GRADIENT * update->room;
+    return update->before + ADAMW_GRADIENT * update->room;
 }
 
 void adamw_update_finish(struct adamw_update *update)
@@ -76,8 +68,8 @@ void adamw_update_finish(struct adamw_update *update)
 
 /* Largest relative errors of the three arrays that a step writes. */
 struct update_errors {
-    double error[ARRAYS];
-    uint64_t at[ARRAYS];
+    double error[ADAMW_ARRAYS];
+    uint64_t at[ADAMW_ARRAYS];
     uint64_t still; /* windows */
 };
 
@@ -105,9 +97,9 @@ static void compare_window(const struct adamw_update *update, bool decays, const
     bool moves = false, moved = false;
 
     for (uint64_t i = at; i < at + count; i++) {
-        const double w = before[WEIGHT * room + i];
-        const double g = before[GRADIENT * room + i] * update->inverse;
-        double m = before[MOMENT1 * room + i], v = before[MOMENT2 * room + i];
+        const double w = before[ADAMW_WEIGHT * room + i];
+        const double g = before[ADAMW_GRADIENT * room + i] * update->inverse;
+        double m = before[ADAMW_MOMENT1 * room + i], v = before[ADAMW_MOMENT2 * room + i];
         /* Sums of absolute terms: those of m may cancel, and w carries their rounding on. */
         const double m_terms = adamw->beta1 * fabs(m) + (1.0 - adamw->beta1) * fabs(g);
         const double wanted = adamw_reference(adamw, step, decay, w, g, &m, &v);
@@ -115,12 +107,13 @@ static void compare_window(const struct adamw_update *update, bool decays, const
             fabs(w) +
             adamw->rate * (m_terms / first / (sqrt(v / second) + adamw->epsilon) + decay * fabs(w));
 
-        note_error(errors, WEIGHT, after[WEIGHT * room + i], wanted, w_terms, i);
-        note_error(errors, MOMENT1, after[MOMENT1 * room + i], m, m_terms + SMALLEST, i);
-        note_error(errors, MOMENT2, after[MOMENT2 * room + i], v, v + SMALLEST, i);
+        note_error(errors, ADAMW_WEIGHT, after[ADAMW_WEIGHT * room + i], wanted, w_terms, i);
+        note_error(errors, ADAMW_MOMENT1, after[ADAMW_MOMENT1 * room + i], m, m_terms + SMALLEST,
+                   i);
+        note_error(errors, ADAMW_MOMENT2, after[ADAMW_MOMENT2 * room + i], v, v + SMALLEST, i);
         /* By more than one rounding. */
         moves |= fabs(wanted - w) > 0x1p-22 * fabs(w);
-        moved |= after[WEIGHT * room + i] != before[WEIGHT * room + i];
+        moved |= after[ADAMW_WEIGHT * room + i] != before[ADAMW_WEIGHT * room + i];
     }
     errors->still += moves && !moved;
 }
@@ -128,7 +121,7 @@ static void compare_window(const struct adamw_update *update, bool decays, const
 static void report_update(const struct adamw_update *update, const struct update_errors *errors,
                           bool scaled, struct check_sink *sink)
 {
-    static const char *const names[ARRAYS] = {"adamw.parameters", NULL, "adamw.m", "adamw.v"};
+    static const char *const names[ADAMW_ARRAYS] = {"adamw.parameters", NULL, "adamw.m", "adamw.v"};
     const struct workload_check still = {
         .output = "adamw.still",
         .error = (double)errors->still,
@@ -138,7 +131,7 @@ static void report_update(const struct adamw_update *update, const struct update
     };
     char detail[64];
 
-    for (size_t a = 0; a < ARRAYS; a++) {
+    for (size_t a = 0; a < ADAMW_ARRAYS; a++) {
         const struct workload_check check = {
             .output = names[a],
             .error = errors->error[a],
@@ -203,10 +196,10 @@ void adamw_update_compare(const struct adamw_update *update, const float *after,
 enum status adamw_update_check(const struct adamw_update *update, bool scaled,
                                struct check_sink *sink, struct error *err)
 {
-    AUTO_FREE float *after = malloc(ARRAYS * update->room * sizeof(*after));
+    AUTO_FREE float *after = malloc(ADAMW_ARRAYS * update->room * sizeof(*after));
 
     TRY(after ? fetch_arrays(update, after, err) : error_no_memory(err));
     adamw_update_compare(update, after, scaled, sink);
-    return update->arrays.copy ? check_copy(update, after + WEIGHT * update->room, sink, err)
+    return update->arrays.copy ? check_copy(update, after + ADAMW_WEIGHT * update->room, sink, err)
                                : STATUS_OK;
 }

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "harness/core/cleanup.h"
-#include "workloads/storage.h"
 
 #define PREFIX_MIN 2
 #define NORM_ROWS 4
@@ -19,29 +18,15 @@ uint64_t gpt2_spot_prefix(const struct gpt2_shape *shape, uint64_t length)
     return ret < length ? ret : length;
 }
 
-enum status gpt2_poison(const struct gpt2_device *model, enum gpt2_buffer buffer, uint64_t offset,
-                        uint64_t count, struct error *err)
-{
-    return storage_poison(model->buffers[buffer], gpt2_device_type(&model->plan, buffer), offset,
-                          count, err);
-}
-
-enum status gpt2_spot_begin(struct gpt2_device *model, struct random *random, struct error *err)
+struct session_spot gpt2_spot_of(const struct gpt2_device *model, struct random *random)
 {
     const struct gpt2_device_plan *plan = &model->plan;
-    const bool cached = plan->page > 0;
-    const struct session_spot spot = {
+
+    return (struct session_spot){
         .random = random,
-        .rows = cached ? model->step.rows : plan->sequences * plan->length,
+        .rows = plan->page > 0 ? model->step.rows : plan->sequences * plan->length,
         .outputs = model->step.outputs,
     };
-
-    return session_poison(&model->session, spot, err);
-}
-
-void gpt2_spot_end(struct gpt2_device **model)
-{
-    (*model)->session.spot.random = NULL;
 }
 
 /* ---- layer norms ---- */

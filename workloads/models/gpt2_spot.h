@@ -22,18 +22,8 @@
  */
 uint64_t gpt2_spot_prefix(const struct gpt2_shape *shape, uint64_t length);
 
-/* storage_poison of elements of a buffer of the model. */
-enum status gpt2_poison(const struct gpt2_device *model, enum gpt2_buffer buffer, uint64_t offset,
-                        uint64_t count, struct error *err);
-
-/*
- * session_poison of a pass over a batch of the plan's size, or of the step that is set, in all
- * passes until gpt2_spot_end, which CLEANUP calls of a pointer to the model. It does not write to
- * gradients of parameters and mean losses: the caller knows which parts a step writes. Blocks. The
- * random numbers must last as long.
- */
-enum status gpt2_spot_begin(struct gpt2_device *model, struct random *random, struct error *err);
-void gpt2_spot_end(struct gpt2_device **model);
+/* Of a pass over a batch of the plan's size, or of the step that is set: for session_poison. */
+struct session_spot gpt2_spot_of(const struct gpt2_device *model, struct random *random);
 
 /*
  * "norm.statistics": mean and reciprocal deviation of drawn rows of the layer norms whose inputs

@@ -246,7 +246,8 @@ void trained_draw_windows(const struct trained *trained, const int32_t *tokens, 
         const struct graph_value *value = &graph->values[parameter->value];
         const bool table = parameter->value == embedding->in[1];
         const bool positions = embedding->in_count > 2 && parameter->value == embedding->in[2];
-        uint64_t first = values_from(graph, parameter->value), room = value->count - first, count;
+        uint64_t first = parameter->decay ? 0 : values_from(graph, parameter->value);
+        uint64_t room = value->count - first, count;
 
         if (table || positions)
             room = graph_size(value, -1);
@@ -285,7 +286,7 @@ enum status trained_begin_update(const struct trained *trained, const struct ada
 /* ---- a step over NaN ---- */
 
 enum status trained_poison(const struct trained *trained, const struct adamw_update *update,
-                           uint64_t slot, struct session_spot spot, struct error *err)
+                           uint64_t slot, struct error *err)
 {
     TRY(storage_poison(trained->losses, DTYPE_F32, slot, 1, err));
     if (trained->partials)
@@ -293,7 +294,7 @@ enum status trained_poison(const struct trained *trained, const struct adamw_upd
     for (size_t i = 0; i < update->count; i++)
         TRY(storage_poison(trained->arrays.gradients, trained->arrays.storage,
                            update->windows[i].offset, update->windows[i].count, err));
-    return session_poison(trained->session, spot, err);
+    return STATUS_OK;
 }
 
 void trained_report_live(const struct adamw_update *update, size_t some, bool taken,

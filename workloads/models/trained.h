@@ -92,9 +92,10 @@ enum status trained_begin_update(const struct trained *trained, const struct ada
 
 /* ---- a step over NaN ---- */
 
-/* session_poison, and NaN into the loss of that slot and into the gradients of the windows. */
+/* NaN into the loss of that slot and the gradients of the windows: what session_poison leaves out.
+ */
 enum status trained_poison(const struct trained *trained, const struct adamw_update *update,
-                           uint64_t slot, struct session_spot spot, struct error *err);
+                           uint64_t slot, struct error *err);
 /*
  * `output`: windows whose gradients (adamw_update_gradients) are not finite, or, of the first
  * `some`, all zero. `taken`: the step was not skipped for another reason than its loss scale.

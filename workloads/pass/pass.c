@@ -690,44 +690,33 @@ static uint64_t spot_positions(const struct pass_instance *instance)
     return ret < instance->length ? ret : instance->length;
 }
 
-/* All of the output, and what else is written on the way where the passes are our own. */
-static enum status poison(struct pass_instance *instance, struct random *random, struct error *err)
-{
-    const struct session_spot spot = {.random = random, .rows = instance->given.rows};
-
-    TRY(storage_poison_all(instance->output, instance->type, err));
-    return instance->ops ? session_poison(&instance->session, spot, err) : STATUS_OK;
-}
-
+/* NaN into all of the output, and what else is written on the way where the passes are our own. */
 static enum status run_over_nan(struct pass_instance *instance, uint64_t secret, struct error *err)
 {
+    CLEANUP(session_end_spot) struct session *session = &instance->session;
     struct random random;
-    enum status status;
 
     random_init(&random, secret, DRAWN_STREAM);
-    status = poison(instance, &random, err);
-    if (status == STATUS_OK)
-        status = check_iterate(&instance->base, err);
-    instance->session.spot.random = NULL;
-    return status;
+    TRY(storage_poison_all(instance->output, instance->type, err));
+    if (instance->ops)
+        TRY(session_poison(
+            session, (struct session_spot){.random = &random, .rows = instance->given.rows}, err));
+    return check_iterate(&instance->base, err);
 }
 
 enum status pass_check_nodes(struct pass_instance *instance, uint64_t secret,
                              struct check_sink *sink, struct error *err)
 {
-    struct session *session = &instance->session;
+    CLEANUP(session_end_spot) struct session *session = &instance->session;
     struct session_nodes found = {0};
     struct random random;
     char detail[64];
-    enum status status;
 
     random_init(&random, secret, NODES_STREAM);
     session->spot = (struct session_spot){&random, instance->given.rows, 0, &found};
     if (instance->training)
         session->slot = pass_train_slot(instance->training->steps); /* not that of a step */
-    status = session_run(session, 0, session->graph->node_count, err);
-    session->spot = (struct session_spot){0};
-    TRY(status);
+    TRY(session_run(session, 0, session->graph->node_count, err));
     snprintf(detail, sizeof(detail), "worst is %.40s", found.worst);
     check_sink_report(sink,
                       (struct workload_check){

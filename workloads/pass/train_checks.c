@@ -188,16 +188,15 @@ static enum status run_over_nan(struct pass_instance *instance, struct passes *p
     const uint64_t rows = instance->sequences * instance->length;
     const struct session_spot spot = {.random = &passes->random, .rows = rows};
     const struct trained *of = &instance->training->of;
-    enum status status;
+    CLEANUP(session_end_spot) struct session *session = &instance->session;
 
     /* What a prefix was verified over had fewer rows. */
     instance->given =
         (struct op_tokens){.buffer = instance->input, .rows = rows, .length = instance->length};
-    status = trained_poison(of, &passes->update, pass_train_slot(passes->step), spot, err);
-    if (status == STATUS_OK)
-        status = check_iterate_timed(&instance->base, of->arrays.weights, 0, err);
-    instance->session.spot.random = NULL;
-    return status == STATUS_OK ? adamw_update_gradients(&passes->update, err) : status;
+    TRY(trained_poison(of, &passes->update, pass_train_slot(passes->step), err));
+    TRY(session_poison(session, spot, err));
+    TRY(check_iterate_timed(&instance->base, of->arrays.weights, 0, err));
+    return adamw_update_gradients(&passes->update, err);
 }
 
 /* The mean loss of the first positions of a drawn sequence. */

@@ -269,6 +269,11 @@ enum status session_poison(struct session *session, struct session_spot spot, st
     return STATUS_OK;
 }
 
+void session_end_spot(struct session **session)
+{
+    (*session)->spot = (struct session_spot){0};
+}
+
 /* Where the next value of the place is written by a later step, and not by the last that reads it.
  */
 static bool is_reused(const struct session *session, uint32_t value)

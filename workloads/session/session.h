@@ -110,6 +110,8 @@ enum status session_run(struct session *session, size_t first, size_t end, struc
  * that changes it. Waits. The random numbers must last as long.
  */
 enum status session_poison(struct session *session, struct session_spot spot, struct error *err);
+/* No more of it; for CLEANUP, of a pointer to the session. */
+void session_end_spot(struct session **session);
 
 /*
  * Whether a step, if it is drawn, writes a drawn row of each of its values as the reference of its

@@ -119,7 +119,7 @@ enum status training_check_passes(const struct workload_case *work,
     return trained_check_passes(&passes->of, reference, &tolerance, sink, err);
 }
 
-/* Those of the step before the one that comes, whose loss it is. */
+/* Of step `step`, as the device has what they left. */
 static struct trained_passes passes_of(const struct training_instance *instance, uint64_t step,
                                        double inverse)
 {
@@ -281,8 +281,9 @@ static enum status verify(struct workload_instance *base, struct check_sink *sin
 
 /*
  * One step of the window, in the middle of it, checked. Before it, everything that the step writes
- * before it reads it gets NaN in drawn places (gpt2_spot.h), again where the backward pass reuses
- * an array; then the kind's own iteration runs, on the next batch, and counts like any other.
+ * before it reads it gets NaN in drawn places (session_poison), again where the backward pass
+ * reuses an array; then the kind's own iteration runs, on the next batch, and counts like any
+ * other.
  *
  * What it shows: every launch that fills an array ran, in every layer and both passes, since a NaN
  * that is left reaches the loss, the gradients or the weights; the optimizer moved drawn parts of
@@ -397,12 +398,14 @@ static enum status was_taken(const struct spot *spot, bool *ret, struct error *e
 
 static enum status run_over_nan(struct spot *spot, struct error *err)
 {
-    CLEANUP(gpt2_spot_end) struct gpt2_device *model = spot->instance->gpt2.model;
+    struct gpt2_device *model = spot->instance->gpt2.model;
+    CLEANUP(session_end_spot) struct session *session = &model->session;
     const struct session_spot over = {.random = &spot->random,
                                       .rows = model->plan.sequences * model->plan.length};
 
     TRY(trained_poison(&model->trained, &spot->update, training_loss_slot(spot->instance->steps),
-                       over, err));
+                       err));
+    TRY(session_poison(session, over, err));
     return check_iterate_timed(&spot->instance->gpt2.base,
                                model->buffers[gpt2_device_weights(model)], 0, err);
 }
