@@ -48,6 +48,38 @@ enum status workload_declaration_check_count(const struct declaration *declarati
     return STATUS_OK;
 }
 
+static bool runs_in(enum precision precision, const enum precision *runs, size_t count)
+{
+    size_t i = 0;
+
+    while (i < count && runs[i] != precision)
+        i++;
+    return i < count;
+}
+
+enum status workload_declaration_check_precisions(const struct declaration *declaration,
+                                                  const struct workload_declaration *common,
+                                                  const enum precision *runs, size_t count,
+                                                  struct error *err)
+{
+    for (uint32_t i = 0; i < common->precisions_count; i++) {
+        char path[32], words[128] = "";
+
+        if (runs_in(common->precisions[i], runs, count))
+            continue;
+        for (size_t r = 0, length = 0; r < count; r++)
+            length += (size_t)snprintf(words + length, sizeof(words) - length, "%s%s",
+                                       r == 0           ? ""
+                                       : r == count - 1 ? " or "
+                                                        : ", ",
+                                       precision_name(runs[r]));
+        snprintf(path, sizeof(path), "precisions[%u]", i);
+        return declaration_error(declaration, path, err, "%s does not run in %s; write %s",
+                                 common->kind, precision_name(common->precisions[i]), words);
+    }
+    return STATUS_OK;
+}
+
 static enum status check_lists(const struct declaration *declaration,
                                const struct workload_declaration *common, bool is_its_own,
                                struct error *err)

@@ -83,4 +83,10 @@ enum status workload_declaration_check_count(const struct declaration *declarati
                                              const char *path, int64_t value, int64_t max,
                                              const char *unit, struct error *err);
 
+/* Every declared precision must be one of those, two at least, in which the kind runs. */
+enum status workload_declaration_check_precisions(const struct declaration *declaration,
+                                                  const struct workload_declaration *common,
+                                                  const enum precision *runs, size_t count,
+                                                  struct error *err);
+
 #endif

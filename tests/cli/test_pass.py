@@ -69,7 +69,7 @@ class Pass(CliTest):
 
     def test_refused(self):
         for before, after, line, words in (
-                ("precisions: [fp32, bf16]", "precisions: [fp32, int8]", 5, "not in int8"),
+                ("precisions: [fp32, bf16]", "precisions: [fp32, int8]", 5, "does not run in int8; write fp32, bf16 or fp16"),
                 ("sequence_length: 4096", "sequence_length: 0", 7, "sequence_length"),
                 ("batches: [1, 2]", "batches: [1, 1048576]", 6, "a pass of 1048576 sequences is impossible"),
                 ("sequence_length: 4096", "sequence_length: 4096\nscenario: server", 8, "server"),

@@ -57,8 +57,8 @@ enum status inference_check(const struct declaration *declaration,
         sections->verify.sequences = 1;
     TRY(workload_declaration_check_count(declaration, "verify.sequences",
                                          sections->verify.sequences, 1 << 20, "sequences", err));
-    TRY(gpt2_declaration_check_precisions(declaration, common, precisions,
-                                          sizeof(precisions) / sizeof(precisions[0]), err));
+    TRY(workload_declaration_check_precisions(declaration, common, precisions,
+                                              sizeof(precisions) / sizeof(precisions[0]), err));
     if (!declaration_has(declaration, "int8.storage"))
         sections->int8.storage = DTYPE_BF16;
     if (!declaration_has(declaration, "int8.calibration_sequences"))
@@ -131,20 +131,14 @@ static void describe(const struct workload *workload, struct text *ret)
                        "task: prefill, logits of every position; a sample is one batch's latency\n"
                        "verified: logits of %d positions in at most %llu sequences of a batch\n",
                        INFERENCE_POSITIONS, (unsigned long long)parameters->verify_sequences);
-    for (size_t i = 0; i < workload->precision_count; i++) {
-        const struct workload_case work = {.workload = workload,
-                                           .precision = workload->precisions[i],
-                                           .batch = workload->batches[0]};
-        const struct gpt2_device_plan plan = inference_plan(&work);
-
-        gpt2_recipe_describe(work.precision, &plan, ret);
-        if (plan.quantised)
+    gpt2_recipes_describe(workload, inference_plan, ret);
+    for (size_t i = 0; i < workload->precision_count; i++)
+        if (workload->precisions[i] == PRECISION_INT8)
             text_append_format(ret,
                                "int8 calibration: percentile %g of the absolute inputs of each "
                                "product, in fp32, the largest of %llu sequences\n",
                                parameters->percentile,
                                (unsigned long long)parameters->calibration_sequences);
-    }
 }
 
 void inference_finish(struct inference_instance *instance)

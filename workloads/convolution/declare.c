@@ -154,18 +154,12 @@ static enum status check_common(const struct declaration *declaration,
                                 const struct workload_declaration *common,
                                 const struct section *section, struct error *err)
 {
+    static const enum precision precisions[] = {PRECISION_FP64, PRECISION_FP32, PRECISION_TF32,
+                                                PRECISION_BF16, PRECISION_FP16, PRECISION_INT8};
     char path[32];
 
-    for (uint32_t i = 0; i < common->precisions_count; i++) {
-        const enum dtype type = precision_dtype(common->precisions[i]);
-
-        snprintf(path, sizeof(path), "precisions[%u]", i);
-        if (!element_is_known(type) || (dtype_bits(type) < 16 && type != DTYPE_I8))
-            return declaration_error(declaration, path, err,
-                                     "convolution does not run in %s: fp64, fp32, tf32, bf16, fp16 "
-                                     "and int8 are what it is defined in",
-                                     precision_name(common->precisions[i]));
-    }
+    TRY(workload_declaration_check_precisions(declaration, common, precisions,
+                                              sizeof(precisions) / sizeof(precisions[0]), err));
     for (uint32_t i = 0; i < common->batches_count; i++) {
         snprintf(path, sizeof(path), "batches[%u]", i);
         for (uint32_t s = 0; s < section->shapes_count; s++) {

@@ -301,12 +301,5 @@ void generation_describe(const struct workload *workload, struct text *ret)
                        (unsigned long long)parameters->output, iterations[parameters->measure],
                        (unsigned long long)parameters->page,
                        (unsigned long long)parameters->inference.verify_sequences);
-    for (size_t i = 0; i < workload->precision_count; i++) {
-        const struct workload_case work = {.workload = workload,
-                                           .precision = workload->precisions[i],
-                                           .batch = workload->batches[0]};
-        const struct gpt2_device_plan plan = generation_plan(&work);
-
-        gpt2_recipe_describe(work.precision, &plan, ret);
-    }
+    gpt2_recipes_describe(workload, generation_plan, ret);
 }

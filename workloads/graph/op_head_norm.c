@@ -15,20 +15,16 @@ static enum status shape(const struct graph *graph, const struct graph_node *nod
 {
     const struct graph_value *x = graph_input(graph, node, 0);
     const uint64_t normed = node->attributes.heads + node->attributes.kv_heads;
-    const uint64_t all = normed + node->attributes.kv_heads;
 
     TRY(graph_check_rank(graph, node, 0, 2, err));
-    if (all == 0 || graph_size(x, 1) % all != 0)
-        return error_set(err, STATUS_INVALID,
-                         "a row of %s has %llu elements, no multiple of %llu heads", x->name,
-                         (unsigned long long)graph_size(x, 1), (unsigned long long)all);
+    TRY(graph_check_heads(graph, node, 0, err));
     for (size_t i = 1; i < 3; i++) {
         const struct graph_value *gain = graph_input(graph, node, i);
 
-        if (gain->count != graph_size(x, 1) / all)
+        if (gain->count != graph_head_size(graph, node, 0))
             return error_set(err, STATUS_INVALID, "%s has %llu elements, a head of %s %llu",
                              gain->name, (unsigned long long)gain->count, x->name,
-                             (unsigned long long)(graph_size(x, 1) / all));
+                             (unsigned long long)graph_head_size(graph, node, 0));
     }
     ret[0] = x->shape;
     ret[1] = (struct graph_shape){{graph_size(x, 0), normed}, 2};

@@ -203,15 +203,6 @@ void gpt2_task_unload(struct workload *workload)
         gpt2_task_finish(workload->parameters);
 }
 
-static bool runs_in(enum precision precision, const enum precision *runs, size_t count)
-{
-    size_t i = 0;
-
-    while (i < count && runs[i] != precision)
-        i++;
-    return i < count;
-}
-
 enum status real_checks(const struct declaration *declaration, const char *section,
                         const struct real_check *checks, size_t count, struct error *err)
 {
@@ -241,29 +232,6 @@ enum status adamw_declaration_check(const struct declaration *declaration, const
     };
 
     return real_checks(declaration, section, checks, sizeof(checks) / sizeof(checks[0]), err);
-}
-
-enum status gpt2_declaration_check_precisions(const struct declaration *declaration,
-                                              const struct workload_declaration *common,
-                                              const enum precision *runs, size_t count,
-                                              struct error *err)
-{
-    for (uint32_t i = 0; i < common->precisions_count; i++) {
-        char path[32], words[128] = "";
-
-        if (runs_in(common->precisions[i], runs, count))
-            continue;
-        for (size_t r = 0, length = 0; r < count; r++)
-            length += (size_t)snprintf(words + length, sizeof(words) - length, "%s%s",
-                                       r == 0           ? ""
-                                       : r == count - 1 ? " or "
-                                                        : ", ",
-                                       precision_name(runs[r]));
-        snprintf(path, sizeof(path), "precisions[%u]", i);
-        return declaration_error(declaration, path, err, "%s does not run in %s; write %s",
-                                 common->kind, precision_name(common->precisions[i]), words);
-    }
-    return STATUS_OK;
 }
 
 enum status gpt2_task_open_source(const struct gpt2_task *task, uint64_t seed,

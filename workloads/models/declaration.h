@@ -85,12 +85,6 @@ void gpt2_task_finish(struct gpt2_task *task);
 /* A kind's `unload` where the parameters begin with their struct gpt2_task. */
 void gpt2_task_unload(struct workload *workload);
 
-/* Every declared precision must be one of those, two at least, in which the kind runs. */
-enum status gpt2_declaration_check_precisions(const struct declaration *declaration,
-                                              const struct workload_declaration *common,
-                                              const enum precision *runs, size_t count,
-                                              struct error *err);
-
 /* The task's token source under a seed. */
 enum status gpt2_task_open_source(const struct gpt2_task *task, uint64_t seed,
                                   struct token_source **ret, struct error *err);

@@ -33,8 +33,8 @@ json_t *gpt2_recipe_json(enum precision precision, const struct gpt2_device_plan
     return ret;
 }
 
-void gpt2_recipe_describe(enum precision precision, const struct gpt2_device_plan *plan,
-                          struct text *ret)
+static void describe(enum precision precision, const struct gpt2_device_plan *plan,
+                     struct text *ret)
 {
     const char *storage = dtype_name(plan->storage);
 
@@ -65,4 +65,18 @@ void gpt2_recipe_describe(enum precision precision, const struct gpt2_device_pla
         text_append_format(ret, ", dynamic loss scale from %g, doubled after %u good steps",
                            plan->scale, plan->scale_interval);
     text_append(ret, "\n");
+}
+
+void gpt2_recipes_describe(const struct workload *workload,
+                           struct gpt2_device_plan (*plan_of)(const struct workload_case *work),
+                           struct text *ret)
+{
+    for (size_t i = 0; i < workload->precision_count; i++) {
+        const struct workload_case work = {.workload = workload,
+                                           .precision = workload->precisions[i],
+                                           .batch = workload->batches[0]};
+        const struct gpt2_device_plan plan = plan_of(&work);
+
+        describe(work.precision, &plan, ret);
+    }
 }

@@ -12,8 +12,9 @@ struct stack_tolerance gpt2_tolerance_of(enum precision precision, enum dtype st
 
 /* {"parameters": "bf16", ...}: what the model keeps in what; new object. */
 json_t *gpt2_recipe_json(enum precision precision, const struct gpt2_device_plan *plan);
-/* The same in a sentence for people, appended. */
-void gpt2_recipe_describe(enum precision precision, const struct gpt2_device_plan *plan,
-                          struct text *ret);
+/* The same for people, a line for each precision of a workload whose cases have those plans. */
+void gpt2_recipes_describe(const struct workload *workload,
+                           struct gpt2_device_plan (*plan_of)(const struct workload_case *work),
+                           struct text *ret);
 
 #endif

@@ -58,23 +58,6 @@ static void unload(struct workload *workload)
         stack_finish(&parameters->stack);
 }
 
-static enum status check_precisions(const struct declaration *declaration,
-                                    const struct workload_declaration *common, struct error *err)
-{
-    for (uint32_t i = 0; i < common->precisions_count; i++) {
-        const enum precision precision = common->precisions[i];
-        char path[32];
-
-        snprintf(path, sizeof(path), "precisions[%u]", (unsigned)i);
-        if (precision != PRECISION_FP32 && precision != PRECISION_BF16 &&
-            precision != PRECISION_FP16)
-            return declaration_error(declaration, path, err,
-                                     "a pass is run in fp32, bf16 and fp16, not in %s; remove it",
-                                     precision_name(precision));
-    }
-    return STATUS_OK;
-}
-
 enum status pass_build(const struct pass_parameters *parameters, uint64_t sequences,
                        uint64_t length, struct stack_graph *ret, struct error *err)
 {
@@ -136,13 +119,15 @@ static enum status check_length(const struct declaration *declaration,
 static enum status check_declaration(const struct declaration *declaration,
                                      struct workload *workload, struct error *err)
 {
+    static const enum precision precisions[] = {PRECISION_FP32, PRECISION_BF16, PRECISION_FP16};
     struct pass_declaration *data = declaration->data;
     struct pass_parameters *parameters = calloc(1, sizeof(*parameters));
 
     if (!parameters)
         return error_no_memory(err);
     workload->parameters = parameters;
-    TRY(check_precisions(declaration, &data->common, err));
+    TRY(workload_declaration_check_precisions(declaration, &data->common, precisions,
+                                              sizeof(precisions) / sizeof(precisions[0]), err));
     TRY(check_length(declaration, data, parameters, err));
     TRY(stack_check(declaration, &data->model,
                     parameters->decode.context + (int64_t)parameters->length, &parameters->stack,

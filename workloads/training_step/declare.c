@@ -126,8 +126,8 @@ static enum status check(const struct declaration *declaration, struct workload 
 
     if (!parameters)
         return error_no_memory(err);
-    TRY(gpt2_declaration_check_precisions(declaration, &data->common, precisions,
-                                          sizeof(precisions) / sizeof(precisions[0]), err));
+    TRY(workload_declaration_check_precisions(declaration, &data->common, precisions,
+                                              sizeof(precisions) / sizeof(precisions[0]), err));
     TRY(check_reals(declaration, data, err));
     TRY(check_counts(declaration, data, err));
     TRY(gpt2_declaration_check(declaration, &data->gpt2, &parameters->task, err));

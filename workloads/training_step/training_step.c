@@ -72,14 +72,7 @@ static void describe(const struct workload *workload, struct text *ret)
                        parameters->adamw.decay, (unsigned long long)parameters->verify_sequences,
                        (unsigned long long)parameters->loss_steps, 100.0 * parameters->loss_margin,
                        (unsigned long long)parameters->fp32_steps);
-    for (size_t i = 0; i < workload->precision_count; i++) {
-        const struct workload_case work = {.workload = workload,
-                                           .precision = workload->precisions[i],
-                                           .batch = workload->batches[0]};
-        const struct gpt2_device_plan plan = training_plan(&work);
-
-        gpt2_recipe_describe(work.precision, &plan, ret);
-    }
+    gpt2_recipes_describe(workload, training_plan, ret);
 }
 
 static void finish(struct workload_instance *base)
