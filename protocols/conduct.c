@@ -267,6 +267,11 @@ double conduct_gap_share(const struct conduct_spent *spent)
     return fmax(spent->gaps - GAP_LEAST_NS, 0) / spent->window;
 }
 
+static double gaps_most(const struct protocol *protocol)
+{
+    return protocol->window_gaps > 0 ? protocol->window_gaps : CONDUCT_GAPS_MOST;
+}
+
 static enum status check_gaps(const struct protocol *protocol, const struct conduct *conduct,
                               struct error *err)
 {
@@ -282,11 +287,11 @@ static enum status check_gaps(const struct protocol *protocol, const struct cond
                 "clock.checks: samples, spot checks and reference loop take %.6g s, and "
                 "the window took %.6g s",
                 (spent.samples + spent.checks + spent.reference) / 1e9, spent.window / 1e9);
-        if (conduct_gap_share(&spent) > CONDUCT_GAPS_MOST)
+        if (conduct_gap_share(&spent) > gaps_most(protocol))
             return error_set(err, STATUS_INVALID,
                              "clock.gaps: %.3g s of the window's %.3g s are in no sample and no "
-                             "check: work may run there",
-                             spent.gaps / 1e9, spent.window / 1e9);
+                             "check, and the protocol allows %.3g %%: work may run there",
+                             spent.gaps / 1e9, spent.window / 1e9, 100 * gaps_most(protocol));
         return STATUS_OK;
     }
     if (between(conduct->seen.spot_checks_ns, window->gap_ns) >

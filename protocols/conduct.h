@@ -169,8 +169,9 @@ struct conduct_spent {
 bool conduct_spent(const struct conduct *conduct, struct conduct_spent *ret);
 /*
  * What part of the window is gaps, beyond what one wait for a processor takes (50 ms). Above
- * CONDUCT_GAPS_NOTED it is a finding, above CONDUCT_GAPS_MOST the trial is invalid; unless caches
- * are made cold there. Of honest trials 0.5 % at a load of 14.
+ * CONDUCT_GAPS_NOTED it is a finding, above the protocol's `window.gaps` (CONDUCT_GAPS_MOST where
+ * it has none) the trial is invalid; unless caches are made cold there. Of honest trials 0.5 % at
+ * a load of 14.
  */
 double conduct_gap_share(const struct conduct_spent *spent);
 /* Of a sample, beyond what reading takes: above it the trial is invalid, as its wait was none. */

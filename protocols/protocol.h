@@ -61,7 +61,9 @@ enum protocol_refusal {
     X("window.", INTEGER, "min_samples", window_min_samples, 1, 1e7, NEEDED)                       \
     X("window.", DURATION, "max_time", window_max_ns, 1e6, 30 * 86400 * PROTOCOL_S, NEEDED)        \
     /* per trial, bound on memory */                                                               \
-    X("window.", INTEGER, "max_samples", max_samples, 1, 1e7, NEEDED)
+    X("window.", INTEGER, "max_samples", max_samples, 1, 1e7, NEEDED)                              \
+    /* the share of the window that may be in no sample and no check; 0: CONDUCT_GAPS_MOST */      \
+    X("window.", SHARE, "gaps", window_gaps, 0, 0.5, LATER)
 #define PROTOCOL_SPOT_CHECKS(X)                                                                    \
     /* iterations checked in the window, at times drawn by the harness; 0: none */                 \
     X("spot_checks.", INTEGER, "count", spot_checks, 0, 1000, LATER)                               \
@@ -132,6 +134,7 @@ enum protocol_refusal {
 #define PROTOCOL_MEMBER_INTEGER int64_t
 #define PROTOCOL_MEMBER_DURATION int64_t
 #define PROTOCOL_MEMBER_SEED uint64_t
+#define PROTOCOL_MEMBER_SHARE double
 #define PROTOCOL_MEMBER_BOOLEAN bool
 #define PROTOCOL_MEMBER_CACHE enum protocol_cache
 #define PROTOCOL_MEMBER_VERIFICATION enum protocol_verification

@@ -54,6 +54,11 @@ const size_t protocol_clause_count = sizeof(protocol_clauses) / sizeof(*protocol
 
 /* ---- in JSON ---- */
 
+static bool has_no_gaps(const void *record)
+{
+    return ((const struct protocol *)record)->window_gaps <= 0;
+}
+
 #define STORED_NEEDED 0
 #define STORED_DEFAULT 0
 #define STORED_LATER MEMBER_OPTIONAL
@@ -62,6 +67,7 @@ const size_t protocol_clause_count = sizeof(protocol_clauses) / sizeof(*protocol
 #define STORED_SEED(key) STORED_INTEGER(key)
 #define STORED_BOOLEAN(key) key, MEMBER_BOOLEAN
 #define STORED_REAL(key) key, MEMBER_REAL
+#define STORED_SHARE(key) STORED_REAL(key), .absent = has_no_gaps
 #define STORED_CACHE(key) key, MEMBER_NAME, .names = MEMBER_NAMES(cache_words)
 #define STORED_REFUSAL(key) key, MEMBER_NAME, .names = MEMBER_NAMES(refusal_words)
 #define STORED_CENTRE(key) key, MEMBER_NAME, .names = MEMBER_NAMES(centre_words)
@@ -106,6 +112,7 @@ const struct type protocol_type = TYPE(struct protocol, "a protocol", protocol_m
 #define YAML_SEED(key, member) YAML_INTEGER(key, member)
 #define YAML_BOOLEAN(key, member) FIELD_BOOL(key, OPTIONAL, P, member)
 #define YAML_REAL(key, member) FIELD_FLOAT(key, OPTIONAL, P, member)
+#define YAML_SHARE(key, member) YAML_REAL(key, member)
 #define YAML_WORD(key, member, pairs)                                                              \
     FIELD_ENUM(key, OPTIONAL, P, member, pairs, sizeof(pairs) / sizeof(*(pairs)))
 #define YAML_CACHE(key, member) YAML_WORD(key, member, cache_pairs)

@@ -12,6 +12,7 @@ enum clause_type {
     CLAUSE_DURATION,
     CLAUSE_BOOLEAN,
     CLAUSE_REAL,
+    CLAUSE_SHARE = CLAUSE_REAL,
     CLAUSE_CACHE, /* from here on: enumerations */
     CLAUSE_REFUSAL,
     CLAUSE_CENTRE,

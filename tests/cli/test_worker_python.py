@@ -3,6 +3,7 @@ compute that are installed (in ASSAY_WORKERS, else test-workers)."""
 
 import itertools
 import os
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
@@ -10,6 +11,7 @@ from assay_cli import CliTest, run_tests  # noqa: E402
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 PATTERN = os.path.join(ROOT, "tests", "support", "pattern_worker.py")
+VERIFIER = os.path.join(ROOT, "tests", "support", "verify.py")
 TOKENS = os.path.join(ROOT, "tests", "support", "token_worker.py")
 GENERATION = """workload: made
 version: 1
@@ -68,6 +70,24 @@ class Protocol(CliTest):
                 (status, message), = self.query("SELECT status, message FROM trial_end")
                 self.assertEqual(status, "invalid", message)
                 self.assertIn(message.split(":")[0], clauses, message)
+
+    def test_declared_share_of_gaps(self):
+        """A third of the window lies between samples, which the protocol may allow."""
+        for most, reached in (("0.5", "ok"), ("0.2", "invalid"), (None, "invalid")):
+            with self.subTest(most=most):
+                self.new_db()
+                self.EVIDENCE = CliTest.EVIDENCE.replace("time: 30ms", "time: 600ms").replace(
+                    "trials: 5", "trials: 1\nevidence: false").replace(
+                        "min_samples: 20", "min_samples: 20" + (", gaps: " + most if most else ""))
+                self.measure(PATTERN="third")
+                (status, message), = self.query("SELECT status, message FROM trial_end")
+                self.assertEqual(status, reached, message)
+                self.assertIn("clock.gaps: " if reached == "invalid" else "", message or "")
+                self.assertEqual(self.assay("verify", self.db).status, 0)
+                second = subprocess.run([sys.executable, VERIFIER, self.db], capture_output=True, text=True, check=False)
+                self.assertEqual(second.returncode, 0, second.stdout)
+                found = [f["code"] for f in self.assay("show", "last", "--json", "--db", self.db).document["findings"]]
+                self.assertEqual("gaps" in found, reached == "ok", found)
 
     def test_compiles_in_the_window(self):
         """Its samples are of more than the work, which the module finds and says."""

@@ -67,7 +67,8 @@ class Best(assay_worker.Trial):
 
 
 class Liar(assay_worker.Link):
-    """Says that each check took an hour, or spends as much time between samples as in them."""
+    """Says that each check took an hour, or spends time between samples: as much as in them and more, or a third."""
+    answered = time.monotonic()
 
     def say(self, **message):
         if os.environ["PATTERN"] == "hour" and message["type"] == "handed_over":
@@ -77,11 +78,16 @@ class Liar(assay_worker.Link):
     def hear(self, wait=True):
         if os.environ["PATTERN"] == "between" and not wait:
             time.sleep(0.001)
+        if os.environ["PATTERN"] == "third" and not wait:
+            now = time.monotonic()
+            while time.monotonic() - now < min(now - self.answered, 0.01) / 2:
+                pass
+            self.answered = time.monotonic()
         return super().hear(wait)
 
 
 if os.environ.get("PATTERN") == "best":
     assay_worker.Trial = Best
-if os.environ.get("PATTERN") in ("hour", "between"):
+if os.environ.get("PATTERN") in ("hour", "between", "third"):
     assay_worker.Link = Liar
 assay_worker.serve("pattern 1", {"synthetic": Pattern})

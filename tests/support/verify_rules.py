@@ -212,7 +212,7 @@ def broken(protocol, seen, parts, checks, planned):
         "warmup.time": warm_ns < warmup["time_ns"],
         "window.min_samples": count < window["min_samples"] and not full and span < window["max_time_ns"],
         "window.time": span < window["time_ns"] and not full,
-        "clock.gaps": hot and (spent[2] - 50 * MS > 0.2 * spent[0] if spent else
+        "clock.gaps": hot and (spent[2] - 50 * MS > window.get("gaps", 0.2) * spent[0] if spent else
                                gaps - seen.get("spot_checks_ns", gaps) > span // 2 + 1000 * MS),
         "clock.checks": hot and spent is not None and spent[1] > spent[0] + MS,
         "spot_checks.least": (WITHIN not in checks if withheld else made < spots.get("least", 0)) and

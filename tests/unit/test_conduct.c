@@ -251,6 +251,10 @@ TEST(spent)
     assert_false(conduct_spent(&served, &spent));
     /* A fifth and 50 ms; time of checks and of the reference loop is none, and all have to fit. */
     BREAKS(NULL, c.window.wall_ns -= 2 * S; c.window.gap_ns += 2 * S; p.window_ns = S);
+    BREAKS(NULL, p.window_gaps = 0.11; c.window.wall_ns -= S; c.window.gap_ns += S);
+    BREAKS("clock.gaps", p.window_gaps = 0.09; c.window.wall_ns -= S; c.window.gap_ns += S);
+    BREAKS(NULL, p.window_gaps = 0.25; c.window.wall_ns -= 21 * S / 10;
+           c.window.gap_ns += 21 * S / 10);
     BREAKS("clock.gaps", c.window.wall_ns -= 21 * S / 10; c.window.gap_ns += 21 * S / 10;
            p.window_ns = S);
     BREAKS(NULL, c.window.wall_ns -= 6 * S; c.window.gap_ns += 6 * S; p.window_ns = S;

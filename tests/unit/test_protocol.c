@@ -309,7 +309,7 @@ TEST(wrong_text)
                  "standard\" and write only what differs");
     expect_error("name: a\nextends: standard\nwindow:\n  tiem: 1s\n",
                  "p.yaml:4: unknown key \"tiem\" in \"window\"; did you mean \"time\"? Keys here: "
-                 "time, min_samples, max_time, max_samples");
+                 "time, min_samples, max_time, max_samples, gaps");
     expect_error(
         "name: a\nextends: standard\nwindow:\n  time: 10\n",
         "p.yaml:4: \"window.time\" is \"10\", but should be a duration; write a number and "
@@ -338,6 +338,26 @@ TEST(later_clauses)
     expect_error("name: a\nextends: standard\nverification: first_trial\n",
                  "p.yaml:3: \"verification\" is first_trial, but evidence compares the outputs of "
                  "every trial with the reference; write each_trial, or \"evidence: false\"");
+}
+
+/* Declared, it is part of the identity; where it is not, the protocol is what it was before. */
+TEST(share_of_gaps)
+{
+    struct protocol with, without;
+    struct error err = ERROR_INIT;
+
+    write_file("with.yaml", "name: a\nextends: quick\nwindow: {gaps: 0.05}\n");
+    write_file("without.yaml", "name: a\nextends: quick\ndescription: one\n");
+    assert_int_equal(protocol_load("with.yaml", &with, &err), STATUS_OK);
+    assert_int_equal(protocol_load("without.yaml", &without, &err), STATUS_OK);
+    assert_float_equal(
+        json_real_value(json_object_get(json_object_get(with.json, "window"), "gaps")), 0.05, 0);
+    assert_null(json_object_get(json_object_get(without.json, "window"), "gaps"));
+    assert_string_equal(with.description, "As quick but for window.gaps");
+    protocol_finish(&with);
+    protocol_finish(&without);
+    expect_error("name: a\nextends: quick\nwindow:\n  gaps: 0.6\n",
+                 "p.yaml:4: \"window.gaps\" is 0.6; write a number from 0 to 0.5");
 }
 
 TEST(extends)
