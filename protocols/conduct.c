@@ -175,10 +175,16 @@ static enum status check_spot_checks(const struct protocol *protocol, const stru
                          " iterations were checked in the window, and "
                          "the protocol demands %" PRId64,
                          conduct->seen.spot_checks, protocol->spot_checks_least);
-    if (conduct->seen.spot_checks > 0 && !conduct->checked_within)
+    if ((conduct->seen.spot_checks > 0 || conduct->seen.report.changed_samples > 0) &&
+        !conduct->checked_within)
         return error_set(err, STATUS_INVALID,
                          "spot_checks: the worker answered %" PRId64 " and sent no check of them",
                          conduct->seen.spot_checks);
+    if (conduct->scheduled == 0 && conduct->seen.report.changed_samples > conduct->window.samples)
+        return error_set(err, STATUS_INVALID,
+                         "spot_checks: %" PRId64 " samples are said to have had changed inputs, "
+                         "and the window has %" PRId64,
+                         conduct->seen.report.changed_samples, conduct->window.samples);
     return STATUS_OK;
 }
 
@@ -189,10 +195,19 @@ double conduct_checked_ratio(int64_t checked_ns, double iteration_ns)
                : 0;
 }
 
+double conduct_iteration_ns(const struct conduct *conduct)
+{
+    const double all_ns = conduct->window.median_ns,
+                 unchanged_ns = (double)conduct->seen.report.unchanged_median_ns;
+
+    return (unchanged_ns >= 0 ? fmin(all_ns, unchanged_ns) : all_ns) /
+           (double)conduct->iterations_per_sample;
+}
+
 /* A server's steps are of other sizes than what is checked. */
 static enum status check_checked_time(const struct conduct *conduct, struct error *err)
 {
-    const double iteration_ns = conduct->window.median_ns / (double)conduct->iterations_per_sample;
+    const double iteration_ns = conduct_iteration_ns(conduct);
     const double ratio = conduct_checked_ratio(conduct->seen.checked_least_ns, iteration_ns);
 
     if (conduct->scheduled != 0 || conduct->seen.spot_checks < CONDUCT_CHECKED_LEAST ||
@@ -308,6 +323,11 @@ static enum status check_read_back(const struct conduct *conduct, struct error *
     const double late_ns = (double)(conduct->seen.report.read_back_ns - CHECKED_ALONE_NS);
     const double sample_ns = conduct->window.median_ns;
 
+    if (conduct->scheduled == 0 && conduct->seen.report.read_within > conduct->window.samples)
+        return error_set(err, STATUS_INVALID,
+                         "clock.result: the worker read a byte of the result back in %" PRId64
+                         " samples, and the window has %" PRId64,
+                         conduct->seen.report.read_within, conduct->window.samples);
     if (conduct->scheduled != 0 || sample_ns <= 0 || late_ns <= CONDUCT_LATE_MOST * sample_ns)
         return STATUS_OK;
     return error_set(

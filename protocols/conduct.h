@@ -50,7 +50,16 @@ struct conduct_part {
       "the 10th percentile, since a busy machine delays some, of how much longer it took to read"   \
       " a byte of the result back after a sample than to read it again, after those that the"       \
       " worker drew (null of another program, of fewer than eight, and of `generation` and"         \
-      " `synthetic`)")
+      " `synthetic`)")                                                                              \
+    X(read_within, NOTED_LATER,                                                                    \
+      "how many of the window's samples end with a byte of the result read back, in their own"      \
+      " time: all where that takes at most a 400th of a sample, and drawn ones, so that it adds no" \
+      " more to the rate, where it takes at most a hundredth; 0: it takes longer")                  \
+    X(changed_samples, NOTED_LATER,                                                                \
+      "how many of the window's samples had inputs that were changed in drawn places just before,"  \
+      " and an output that was compared there")                                                     \
+    X(unchanged_median_ns, NOTED_LATER,                                                            \
+      "the median of the latest 1024 samples of the others (null of fewer than eight)")
 
 /* What the harness saw: member `conduct` of the trial's facts, with those above. */
 #define CONDUCT_SEEN_MAP(X)                                                                        \
@@ -189,6 +198,11 @@ double conduct_checked_ratio(int64_t checked_ns, double iteration_ns);
 #define CONDUCT_CHECKED_LEAST 3
 #define CONDUCT_CHECKED_NOTED 5.0
 #define CONDUCT_CHECKED_MOST 50.0
+/*
+ * An iteration of the window's median sample, or of that of the samples whose inputs were as in the
+ * one before, where it is less: a stack that leaves out unchanged work does so there.
+ */
+double conduct_iteration_ns(const struct conduct *conduct);
 /* "raw", "tsc", "device", "date"; and for people. */
 const char *conduct_clock_name(enum conduct_clock clock);
 const char *conduct_clock_words(enum conduct_clock clock);

@@ -126,6 +126,14 @@ struct workload_checks {
     enum status (*spot_check)(struct workload_instance *instance, uint64_t secret,
                               struct check_sink *sink, struct error *err);
     /*
+     * What workload_change and workload_check_changed do of a kind. Optional, both or none; NULL:
+     * its inputs are always the same, or an iteration moves them on.
+     */
+    enum status (*change)(struct workload_instance *instance, uint64_t secret, bool *ret_changed,
+                          struct error *err);
+    enum status (*check_changed)(struct workload_instance *instance, uint64_t secret,
+                                 struct check_sink *sink, struct error *err);
+    /*
      * The largest tolerance that `verify` and `spot_check` give an output in a metric, from the
      * case alone, whatever was chosen on a device; -1: it follows from measured data;
      * WORKLOAD_NO_CHECK: they make no such check.
@@ -292,6 +300,19 @@ enum status workload_verify(struct workload_instance *instance, workload_check_f
  */
 enum status workload_spot_check(struct workload_instance *instance, uint64_t secret,
                                 workload_check_fn *report, void *context, struct error *err);
+/*
+ * Gives the iterations that follow other inputs in a few places, which `secret` draws: what was
+ * computed before is no longer right. False where the kind does not: then nothing was changed.
+ */
+enum status workload_change(struct workload_instance *instance, uint64_t secret, bool *ret_changed,
+                            struct error *err);
+/*
+ * After such iterations alone, with the same secret: compares what follows from the changed inputs
+ * with the fp64 reference, reports what workload_spot_check does, and makes the inputs what they
+ * were; outputs are as before once an iteration has run. CHECK_FAILED as there.
+ */
+enum status workload_check_changed(struct workload_instance *instance, uint64_t secret,
+                                   workload_check_fn *report, void *context, struct error *err);
 /*
  * Whether the outputs are bit for bit those of another trial of the same case, which
  * workload_verify passed: a check without the reference. Called where that would be; `expected` is

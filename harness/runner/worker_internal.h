@@ -10,6 +10,7 @@
 #include "workloads/workload.h"
 
 #define WORKER_STEP_SERIES 5
+#define UNCHANGED_KEPT 1024
 #define SPOT_OUTPUTS_MAX 512 /* outputs of a workload that its spot checks name */
 
 /* What all spot checks of the window found of an output. */
@@ -52,7 +53,10 @@ struct worker {
     int64_t reference_end_ns;         /* of the latest passes */
     int64_t *read_backs; /* how late a byte of the result was; NULL: the kind has none */
     size_t read_back_count;
-    struct random drawn; /* the samples after which that is done */
+    struct random drawn;  /* the samples after which that is done */
+    int64_t read_ns;      /* what the latest second one took; 0: none was made */
+    int64_t within_count; /* in so many samples of this phase one is part of their time, */
+    int64_t within_ns, within_of_ns; /* which took about so long, of so much */
     int64_t aside_ns; /* spent in its passes and in reading back, between samples of this phase */
     int64_t read_back_spent_ns;  /* the same after the latest sample */
     struct buffer *flush_buffer; /* cold cache only */
@@ -62,7 +66,13 @@ struct worker {
     size_t sent;   /* samples sent so far, in every series */
     int64_t last_send_ns;
     int64_t window_first;
-    int64_t spot_ns; /* in spot checks so far */
+    int64_t spot_ns;        /* in spot checks so far */
+    uint64_t change_secret; /* drew the inputs of the sample that follows, where `is_changed` */
+    bool is_changed;
+    int64_t changed_count, changes_ns;    /* such samples of the window, and time spent for them */
+    int64_t window_ns;                    /* when it began */
+    int64_t unchanged_ns[UNCHANGED_KEPT]; /* the latest samples of others */
+    size_t unchanged_count;               /* of all of them */
     struct spot_output *spots;
     size_t spot_count;
     struct worker_server *server;     /* worker_serve.c; NULL: the scenario is not server */
@@ -93,6 +103,14 @@ enum status worker_measure(struct worker *worker, struct error *err);
 /* Makes a spot check and says so to the harness. What it found is kept for worker_send_spots. */
 enum status worker_spot_check(struct worker *worker, const struct message *message,
                               struct error *err);
+/*
+ * Before a sample of the window, and after it: gives it other inputs (workload_change), and
+ * compares what follows from them, as a spot check; CHECK_FAILED. The queue is empty.
+ */
+enum status worker_change_inputs(struct worker *worker, struct error *err);
+enum status worker_check_changed(struct worker *worker, struct error *err);
+/* After the window: an iteration of the inputs as they were. */
+enum status worker_settle_inputs(struct worker *worker, struct error *err);
 /* Sends, as checks, what the spot checks found: once an output. */
 enum status worker_send_spots(struct worker *worker, struct error *err);
 void worker_finish_spots(struct worker *worker);

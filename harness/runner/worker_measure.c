@@ -68,13 +68,13 @@ static enum status prepare_reference(struct worker *worker, struct error *err)
 
 static enum status prepare_read_backs(struct worker *worker, struct error *err)
 {
+    random_init(&worker->drawn, random_secret(), 0);
     if (!worker->workload.kind->result || worker->server)
         return STATUS_OK;
     worker->read_backs = malloc(READ_BACKS_MAX * sizeof(*worker->read_backs));
     if (!worker->read_backs)
         return error_no_memory(err);
     memset(worker->read_backs, 0, READ_BACKS_MAX * sizeof(*worker->read_backs));
-    random_init(&worker->drawn, random_secret(), 0);
     return STATUS_OK;
 }
 
@@ -260,31 +260,67 @@ static uint64_t read_back_one_in(const struct worker *worker)
     return since_ns >= 2000000 ? 8 : 64;
 }
 
+/* Reads a byte of the result, for which the device's work has to be over. */
+static enum status read_byte(struct worker *worker, int64_t *ret_ns, struct error *err)
+{
+    const int64_t begin_ns = clock_monotonic_ns();
+    unsigned char byte;
+
+    TRY(device_download(worker->workload.kind->result(worker->instance), 0, &byte, sizeof(byte),
+                        err));
+    *ret_ns = clock_monotonic_ns() - begin_ns;
+    return STATUS_OK;
+}
+
+/*
+ * Whether the next sample of the window has a byte read back before it ends: a stack whose wait
+ * returns early then waits in the sample. As long as it adds at most a WITHIN_PART-th to the rate,
+ * by the time of the latest second read, which waits for no work; and not where it made the sample
+ * longer by more than a WITHIN_MOST-th, which percentiles would show.
+ */
+#define WITHIN_PART 400
+#define WITHIN_MOST 100
+static bool draw_within(struct worker *worker)
+{
+    const struct sampler *sampler = &worker->sampler;
+    const int64_t spent_ns = worker->within_ns * WITHIN_PART;
+
+    if (worker->window_first < 0 || worker->read_ns == 0 || spent_ns > worker->within_of_ns ||
+        worker->read_ns * WITHIN_MOST > sampler->wall_ns[sampler->count - 1])
+        return false;
+    return 2 * spent_ns <= worker->within_of_ns || random_next_below(&worker->drawn, 2) == 0;
+}
+
+/* As the sample's last part; `ret_ns`: what it took. */
+static enum status read_within(struct worker *worker, int64_t *ret_ns, struct error *err)
+{
+    worker->within_count++;
+    worker->within_ns += worker->read_ns;
+    return read_byte(worker, ret_ns, err);
+}
+
 /*
  * Reads a byte of the result back after drawn samples, which the stack cannot know: where the wait
  * at the sample's end was none, this waits, and a second one right behind it does not. What both
- * have to wait for, as for a processor on a busy machine, is no sign of anything. It is in no
- * sample, so that it moves neither rate nor percentile.
+ * have to wait for, as for a processor on a busy machine, is no sign of anything. The first may be
+ * part of the sample, where it took `within_ns` (else -1); the others are in no sample, so that
+ * they move neither rate nor percentile.
  */
-static enum status read_back(struct worker *worker, struct error *err)
+static enum status read_back(struct worker *worker, int64_t within_ns, struct error *err)
 {
-    int64_t took_ns[2], late_ns, then_ns;
-    unsigned char byte;
+    int64_t first_ns = within_ns, second_ns, late_ns;
 
     if (!worker->read_backs || worker->read_back_count == READ_BACKS_MAX ||
         random_next_below(&worker->drawn, read_back_one_in(worker)) != 0)
         return STATUS_OK;
-    then_ns = worker->sampler.previous_end_ns;
-    for (size_t i = 0; i < 2; i++) {
-        TRY(device_download(worker->workload.kind->result(worker->instance), 0, &byte, sizeof(byte),
-                            err));
-        took_ns[i] = clock_monotonic_ns() - then_ns;
-        then_ns += took_ns[i];
-    }
-    late_ns = took_ns[0] > took_ns[1] ? took_ns[0] - took_ns[1] : 0;
+    if (within_ns < 0)
+        TRY(read_byte(worker, &first_ns, err));
+    TRY(read_byte(worker, &second_ns, err));
+    late_ns = first_ns > second_ns ? first_ns - second_ns : 0;
+    worker->read_ns = second_ns;
     worker->read_backs[worker->read_back_count++] = late_ns;
     /* By how much the first was late may be work of the sample: that stays a gap. */
-    worker->read_back_spent_ns = took_ns[0] - late_ns + took_ns[1];
+    worker->read_back_spent_ns = second_ns + (within_ns < 0 ? first_ns - late_ns : 0);
     return STATUS_OK;
 }
 
@@ -311,6 +347,8 @@ static enum status take_count(struct worker *worker, size_t index, struct error 
 static enum status take_sample(struct worker *worker, struct error *err)
 {
     size_t index = worker->sampler.count;
+    int64_t within_ns = -1;
+    bool within;
 
     TRY(run_reference(worker, index, err));
     if (worker->flush_buffer) {
@@ -318,6 +356,8 @@ static enum status take_sample(struct worker *worker, struct error *err)
     }
     worker->aside_ns += worker->read_back_spent_ns; /* of the sample before: it is between two */
     worker->read_back_spent_ns = 0;
+    within = draw_within(worker);
+    TRY(worker_change_inputs(worker, err));
     sampler_begin(&worker->sampler);
     if (worker->device_ns)
         TRY(device_event_record(worker->device, worker->start_event, err));
@@ -325,8 +365,11 @@ static enum status take_sample(struct worker *worker, struct error *err)
     if (worker->device_ns)
         TRY(device_event_record(worker->device, worker->end_event, err));
     TRY(device_synchronize(worker->device, err));
-    sampler_end(&worker->sampler);
-    TRY(read_back(worker, err));
+    if (within)
+        TRY(read_within(worker, &within_ns, err));
+    worker->within_of_ns += sampler_end(&worker->sampler);
+    TRY(read_back(worker, within_ns, err));
+    TRY(worker_check_changed(worker, err));
     if (worker->device_ns) {
         int64_t elapsed_ns = -1;
 
@@ -408,6 +451,15 @@ enum status worker_send_window(struct worker *worker, const struct clock_point *
 
     type_unknown(&conduct_report_type, report);
     report->reference_ns = worker->aside_ns;
+    report->read_within = worker->read_backs ? worker->within_count : -1;
+    report->changed_samples = worker->changed_count;
+    if (worker->unchanged_count >= READ_BACKS_LEAST) {
+        const size_t kept =
+            worker->unchanged_count < UNCHANGED_KEPT ? worker->unchanged_count : UNCHANGED_KEPT;
+
+        order_sort(worker->unchanged_ns, kept);
+        report->unchanged_median_ns = worker->unchanged_ns[kept / 2];
+    }
     if (worker->read_back_count >= READ_BACKS_LEAST) {
         order_sort(worker->read_backs, worker->read_back_count);
         report->read_back_ns = worker->read_backs[worker->read_back_count / READ_BACK_OF];
@@ -462,11 +514,12 @@ static enum status sample_phase(struct worker *worker, size_t min_count, int64_t
         TRY(run_reference(worker, first, err));
     worker->aside_ns = worker->read_back_spent_ns = 0;
     worker->read_back_count = 0;
+    worker->within_count = worker->within_ns = worker->within_of_ns = 0;
     /* Waiting for the device may mean waiting for a processor, which is no part of the window. */
     if (is_window)
         TRY(mark_device(worker, worker->first_event, err));
     begin = clock_point_read();
-    worker->last_send_ns = begin.monotonic_ns;
+    worker->last_send_ns = worker->window_ns = begin.monotonic_ns;
     while (!sampler_full(&worker->sampler)) {
         /* From the first sample's start to the last one's end: what the samples show of it. */
         int64_t elapsed = first_ns ? worker->sampler.previous_end_ns - first_ns : 0;
@@ -514,6 +567,7 @@ enum status worker_measure(struct worker *worker, struct error *err)
     worker->window_first = (int64_t)worker->sampler.count;
     TRY(sample_phase(worker, (size_t)protocol->window_min_samples, protocol->window_ns,
                      protocol->window_max_ns, err));
+    TRY(worker_settle_inputs(worker, err));
     TRY(worker_send_samples(worker, err));
     TRY(worker_sync(worker, "window_end", err));
     return worker_send_spots(worker, err);

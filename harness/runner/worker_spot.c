@@ -86,6 +86,53 @@ enum status worker_spot_check(struct worker *worker, const struct message *messa
     return worker_link_send(&worker->link, &answer, err);
 }
 
+/*
+ * What changing inputs takes, comparing among it, is at most this part of the window, or one of
+ * them: it is in gaps. Every sample has other inputs where that is cheap.
+ */
+#define CHANGES_PART 200
+
+enum status worker_change_inputs(struct worker *worker, struct error *err)
+{
+    const int64_t begin_ns = clock_monotonic_ns();
+
+    if (worker->window_first < 0 || worker->protocol.spot_checks == 0 ||
+        worker->changes_ns * CHANGES_PART > begin_ns - worker->window_ns)
+        return STATUS_OK;
+    worker->change_secret = random_next(&worker->drawn);
+    TRY(workload_change(worker->instance, worker->change_secret, &worker->is_changed, err));
+    worker->changes_ns += clock_monotonic_ns() - begin_ns;
+    return STATUS_OK;
+}
+
+enum status worker_check_changed(struct worker *worker, struct error *err)
+{
+    const int64_t begin_ns = clock_monotonic_ns();
+
+    if (!worker->is_changed) {
+        if (worker->window_first >= 0)
+            worker->unchanged_ns[worker->unchanged_count++ % UNCHANGED_KEPT] =
+                worker->sampler.wall_ns[worker->sampler.count - 1];
+        return STATUS_OK;
+    }
+    worker->is_changed = false;
+    if (workload_check_changed(worker->instance, worker->change_secret, note, worker, err) !=
+        STATUS_OK)
+        return error_prefix(err, "spot check of sample %zu, whose inputs were changed before it",
+                            worker->sampler.count - (size_t)worker->window_first);
+    worker->changed_count++;
+    worker->changes_ns += clock_monotonic_ns() - begin_ns;
+    return STATUS_OK;
+}
+
+enum status worker_settle_inputs(struct worker *worker, struct error *err)
+{
+    if (worker->changed_count == 0)
+        return STATUS_OK;
+    TRY(worker->workload.kind->iterate(worker->instance, err));
+    return device_synchronize(worker->device, err);
+}
+
 enum status worker_send_spots(struct worker *worker, struct error *err)
 {
     for (size_t i = 0; i < worker->spot_count; i++) {

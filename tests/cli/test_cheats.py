@@ -225,16 +225,37 @@ class Times(CheatTest):
         self.assertLessEqual(least, median)
         self.assertGreater(least, 100000)  # it moves 48 MB
         self.assertGreaterEqual(self.query("SELECT facts ->> '$.conduct.read_back_ns' FROM trial_end")[0][0] or 0, 0)
+        (within, samples), = self.query("SELECT facts ->> '$.conduct.read_within', samples - window_first FROM trial_end")
+        self.assertLessEqual(within, samples)
         # What is put off until it is read is late in both, and too few samples of a busy machine are read back.
         for cheat, clauses in (("unchanged", ("spot_checks.time: ",)), ("lazy", ("clock.result: ", "spot_checks.time: "))):
             with self.subTest(cheat=cheat):
                 status, message = self.measure(LONG_TRIAD, "opencl:0", CHEAT=cheat, **library)
+                (changed, samples), = self.query(
+                    "SELECT facts ->> '$.conduct.changed_samples', samples - window_first FROM trial_end")
+                if cheat == "unchanged" and samples - changed < 8:  # it had to do the work of nearly all
+                    self.assertEqual(status, "ok", message)
+                    continue
                 self.assertEqual(status, "invalid", message)
                 self.assertTrue(message.startswith(clauses), message)
 
+    def test_work_for_checks_alone(self):
+        """What works only where an output was filled before, as by checks: iterations too short for a rule of times.
+        Samples have other inputs, and outputs that are compared."""
+        library = self.library("opencl")
+        self.assertEqual(self.measure(TRIAD, "opencl:0", **library), ("ok", None))
+        (changed, samples), = self.query(
+            "SELECT facts ->> '$.conduct.changed_samples', samples - window_first FROM trial_end")
+        self.assertTrue(0 < changed <= samples, (changed, samples))
+        status, message = self.measure(TRIAD, "opencl:0", CHEAT="poisoned", **library)
+        self.assertEqual(status, "check_failed", message)
+        self.assertRegex(message, "spot check of sample [0-9]+, whose inputs were changed before it")
+
     def test_work_in_the_gaps(self):
-        """What does not wait for the device; in the gaps its events are read."""
-        library, protocol = self.library("opencl"), PROTOCOL + "reference: {interval: 0s}\n"
+        """What does not wait for the device: reading the result does, in the sample, or in the gaps its events are read.
+        Forty samples have eight read-backs on a busy machine, too."""
+        library = self.library("opencl")
+        protocol = PROTOCOL.replace("min_samples: 5", "min_samples: 40") + "reference: {interval: 0s}\n"
         self.assertEqual(self.measure(LONG_TRIAD, "opencl:0", protocol=protocol, **library), ("ok", None))
         shares = [self.query("SELECT body ->> '$.metrics.%s_share.value' FROM estimate" % part)[0][0]
                   for part in ("sample", "check", "gap")]

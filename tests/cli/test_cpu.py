@@ -85,6 +85,9 @@ memory_bound: {kernel: triad, elements: 100003}
         self.assertEqual(call.status, 0, call.err)
         self.assertEqual(call.json()["trials_ok"], 2)
         self.assert_sound()
+        # Reading a byte back takes far less than a hundredth of a sample, so that samples end with it.
+        for within, samples in self.query("SELECT facts ->> '$.conduct.read_within', samples - window_first FROM trial_end"):
+            self.assertTrue(0 < within <= samples, (within, samples))
         # The compiled kernel is among the mapped files, and it is the artifact's binary.
         jit = self.query("SELECT DISTINCT sha256 FROM libraries WHERE path LIKE '%/kcache/%.so'")
         self.assertEqual(len(jit), 2)  # the workload's, and the reference loop's

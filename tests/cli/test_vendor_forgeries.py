@@ -242,6 +242,10 @@ FORGERIES = {
     "a date that runs twice as fast": (record("trial", twice_the_date), "trial"),
     "a date that was set in the window": (conduct(told_utc_ns=1), "estimate"),
     "a result that came a second after each sample": (conduct(read_back_ns=10 ** 9), "trial"),
+    "results read back in more samples than there are": (conduct(read_within=10 ** 6), "trial"),
+    "changed inputs in more samples than there are": (conduct(changed_samples=10 ** 6), "trial"),
+    "samples of unchanged inputs that took no time": (
+        conduct(spot_checks=3, checked_least_ns=10 ** 6, unchanged_median_ns=1), "trial"),
     "checks said to be assay's own": (conduct(checks="assay"), "trial"),
     "a failed check in a good trial": (first_check(passed=False, error=9), "verification"),
     "a passed check with error 9": (first_check(error=9), "verification"),

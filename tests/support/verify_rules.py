@@ -201,6 +201,8 @@ def broken(protocol, seen, parts, checks, planned):
     warmup, window, spots = protocol["warmup"], protocol["window"], protocol.get("spot_checks", {})
     elapsed, full = seen.get("told_ns", 0) - seen.get("go_ns", 0), warm + count >= window["max_samples"]
     made, kernel = seen.get("spot_checks", 0), seen.get("kernel_ns")
+    changed, unchanged_ns = seen.get("changed_samples") or 0, seen.get("unchanged_median_ns")
+    least_ns = parts["median_ns"] if unchanged_ns is None else min(parts["median_ns"], unchanged_ns)
     dates = [parts["started_utc_ns"], seen.get("go_utc_ns"), seen.get("told_utc_ns")]
     ahead = [0, 0] if None in dates or min(dates) <= 0 else [
         date_ahead(dates[1] - dates[0], seen.get("go_ns", 0)), date_ahead(dates[2] - dates[1], elapsed)]
@@ -217,11 +219,12 @@ def broken(protocol, seen, parts, checks, planned):
         "clock.checks": hot and spent is not None and spent[1] > spent[0] + MS,
         "spot_checks.least": (WITHIN not in checks if withheld else made < spots.get("least", 0)) and
         spots.get("least", 0) > 0 and not parts["endpoint"],
-        "spot_checks": made > 0 and WITHIN not in checks,
+        "spot_checks": (made > 0 or changed > 0) and WITHIN not in checks or parts["log"] is None and changed > count,
         "spot_checks.time": made >= 3 and parts["log"] is None and
-        ((seen.get("checked_least_ns") or 0) - MS / 10) * parts["iterations"] > 50 * parts["median_ns"] > 0,
+        ((seen.get("checked_least_ns") or 0) - MS / 10) * parts["iterations"] > 50 * least_ns > 0,
         "clock.result": parts["log"] is None and
-        (seen.get("read_back_ns") or 0) - MS / 10 > 0.2 * parts["median_ns"] > 0,
+        ((seen.get("read_back_ns") or 0) - MS / 10 > 0.2 * parts["median_ns"] > 0 or
+         (seen.get("read_within") or 0) > count),
         "clock.date": min(ahead) > 0.01 or max(ahead) < -0.01,
         "clock.kernel": kernel is not None and abs(elapsed - kernel) > elapsed // 1000 + MS,
         "clock.window": begin is None or not withheld and (

@@ -41,7 +41,11 @@ static const struct conduct honest = {
     .seen = {.spot_checks = 16,
              .spot_checks_ns = 10000000,
              .window_checks_ns = 9000000,
-             .report = {.reference_ns = 0, .read_back_ns = 20000},
+             .report = {.reference_ns = 0,
+                        .read_back_ns = 20000,
+                        .read_within = -1,
+                        .changed_samples = -1,
+                        .unchanged_median_ns = -1},
              .go_ns = 6 * S - 1000,
              .told_ns = 16 * S + 53000000,
              .go_utc_ns = 1006 * S,
@@ -107,6 +111,10 @@ TEST(clauses)
     BREAKS("spot_checks.least", c.seen.spot_checks = 2);
     BREAKS(NULL, c.seen.spot_checks = 3);
     BREAKS("spot_checks", c.checked_within = false);
+    BREAKS(NULL, c.seen.report.changed_samples = 1000);
+    BREAKS("spot_checks", c.seen.report.changed_samples = 1001);
+    BREAKS("spot_checks", c.seen.report.changed_samples = 1; c.seen.spot_checks = 0;
+           p.spot_checks_least = 0; c.checked_within = false);
     BREAKS(NULL, p.spot_checks = p.spot_checks_least = 0; c.seen.spot_checks = 0;
            c.checked_within = false);
 }
@@ -118,6 +126,10 @@ TEST(checked_iterations)
     BREAKS("spot_checks.time", c.seen.checked_least_ns = 251 * 1000000);
     BREAKS(NULL, c.seen.checked_least_ns = 251 * 1000000; c.iterations_per_sample = 1);
     BREAKS(NULL, c.seen.checked_least_ns = -1);
+    /* Work that is left out where nothing has changed: those samples are shorter than most. */
+    BREAKS(NULL, c.seen.report.unchanged_median_ns = 160000);
+    BREAKS("spot_checks.time", c.seen.report.unchanged_median_ns = 150000);
+    BREAKS(NULL, c.seen.report.unchanged_median_ns = -1);
     /* A busy machine may delay two of them. */
     BREAKS(NULL, c.seen.checked_least_ns = S; c.seen.spot_checks = 2; p.spot_checks_least = 1);
     assert_true(conduct_checked_ratio(-1, 5e6) <= 0 && conduct_checked_ratio(5000000, 0) <= 0);
@@ -206,6 +218,9 @@ TEST(read_back)
     BREAKS(NULL, c.seen.report.read_back_ns = 2100000);
     BREAKS("clock.result", c.seen.report.read_back_ns = 2100001);
     BREAKS(NULL, c.seen.report.read_back_ns = -1);
+    /* It is no more of them than there are. */
+    BREAKS(NULL, c.seen.report.read_within = 1000);
+    BREAKS("clock.result", c.seen.report.read_within = 1001);
     SERVED(NULL, c.seen.report.read_back_ns = S);
 }
 

@@ -248,6 +248,17 @@ static void iterate(struct gemm_running *running)
     ASSERT_OK(device_synchronize(device, err));
 }
 
+/* One sample of an iteration, whose inputs are changed before it. */
+static enum status change_sample(struct gemm_running *running, uint64_t secret)
+{
+    bool changed = false;
+
+    ASSERT_OK(workload_change(running->instance, secret, &changed, err));
+    assert_true(changed);
+    iterate(running);
+    return workload_check_changed(running->instance, secret, NULL, NULL, NULL);
+}
+
 /* Inputs and outputs are the same bytes after spot checks by several secrets, and verify passes. */
 static void check_honest(struct gemm_running *running)
 {
@@ -262,6 +273,9 @@ static void check_honest(struct gemm_running *running)
     }
     for (uint64_t secret = 0; secret < SECRETS; secret++)
         gemm_spot_check_ok(running, secret, count);
+    for (uint64_t secret = 0; secret < SECRETS; secret++)
+        assert_int_equal(change_sample(running, secret), STATUS_OK);
+    iterate(running);
     for (size_t i = 0; i < count; i++) {
         const struct layer layer = layer_of(running, i);
         unsigned char *input = bytes_of(layer.input), *output = bytes_of(layer.output);
@@ -324,6 +338,8 @@ static void check_faults(struct gemm_running *running)
 
             planted.fault = fault;
             gemm_spot_check_fails(running, secret, 1, "times its bound");
+            if (fault == DROPS || fault == CACHED) /* the others are in some rows, or elements */
+                assert_int_equal(change_sample(running, secret), STATUS_CHECK_FAILED);
             planted.fault = HONEST;
             after = bytes_of(layer.input);
             assert_memory_equal(after, input, layer.input->bytes);

@@ -156,7 +156,9 @@ static struct message passed_on(struct channel *channel, const struct message *s
 TEST(sent)
 {
     static const int64_t values[] = {5, 6};
-    struct message phase = {MESSAGE_PHASE, .phase = {"warmup", 1, 2, {3, 4, -1}, {0, 7}}}, read;
+    struct message phase = {MESSAGE_PHASE,
+                            .phase = {"warmup", 1, 2, {3, 4, -1}, {0, 7, -1, -1, -1}}},
+                   read;
     struct channel channel;
     char line[512];
     int ends[2];

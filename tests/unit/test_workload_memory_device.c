@@ -63,6 +63,27 @@ static void count_check(void *context, const struct workload_check *check)
     assert_non_null(check->reason);
 }
 
+/* Whose samples may have other inputs: neither a state nor one sum of all. */
+static bool changes(const struct memory_instance *instance)
+{
+    const struct memory_kernel *kernel = instance->data.kernel;
+
+    return !kernel->has_state && kernel->arrays[kernel->outputs->array].extent != MEMORY_EXTENT_ONE;
+}
+
+/* A sample of an iteration, whose inputs are changed before it where the kernel lets them. */
+static enum status change_sample(struct running *running, uint64_t secret, struct tally *tally,
+                                 struct error *err)
+{
+    bool changed;
+
+    TRY(workload_change(running->instance, secret, &changed, err));
+    assert_int_equal(changed, changes((const struct memory_instance *)running->instance));
+    TRY(running->workload.kind->iterate(running->instance, err));
+    return changed ? workload_check_changed(running->instance, secret, count_check, tally, err)
+                   : STATUS_OK;
+}
+
 static void run_and_verify(const char *kernel, const char *shape, int lanes,
                            enum precision precision)
 {
@@ -77,6 +98,10 @@ static void run_and_verify(const char *kernel, const char *shape, int lanes,
         status = running.workload.kind->iterate(running.instance, &err);
     for (uint64_t secret = 1; secret <= 3 && status == STATUS_OK; ++secret)
         status = workload_spot_check(running.instance, secret, count_check, &tally, &err);
+    for (uint64_t secret = 1; secret <= 3 && status == STATUS_OK; ++secret)
+        status = change_sample(&running, secret, &tally, &err);
+    if (status == STATUS_OK)
+        status = running.workload.kind->iterate(running.instance, &err);
     if (status == STATUS_OK)
         status = workload_verify(running.instance, count_check, &tally, &err);
     if (status != STATUS_OK)
@@ -157,6 +182,8 @@ TEST(spot_checks)
                 assert_int_equal(device_download(kept, 0, before, kept->bytes, &err), STATUS_OK);
             }
             device->ops = &ops;
+            if (changes(instance))
+                assert_int_equal(change_sample(&running, 7, &tally, &err), STATUS_CHECK_FAILED);
             status = workload_spot_check(running.instance, 7, count_check, &tally, &err);
             device->ops = own;
             if (status != STATUS_CHECK_FAILED)

@@ -148,6 +148,24 @@ enum status workload_spot_check(struct workload_instance *instance, uint64_t sec
     return conclude(&sink, status, err);
 }
 
+enum status workload_change(struct workload_instance *instance, uint64_t secret, bool *ret_changed,
+                            struct error *err)
+{
+    const struct workload_checks *checks = instance->kind->checks;
+
+    *ret_changed = false;
+    return checks->change ? checks->change(instance, secret, ret_changed, err) : STATUS_OK;
+}
+
+enum status workload_check_changed(struct workload_instance *instance, uint64_t secret,
+                                   workload_check_fn *report, void *context, struct error *err)
+{
+    struct check_sink sink = {.report = report, .context = context, .failure = ERROR_INIT};
+    enum status status = instance->kind->checks->check_changed(instance, secret, &sink, err);
+
+    return conclude(&sink, status, err);
+}
+
 enum status workload_judge(const struct workload_handed *handed, workload_check_fn *report,
                            void *context, struct error *err)
 {

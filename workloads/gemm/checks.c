@@ -43,6 +43,10 @@
 #define WALK_MEAN 4.0 /* of the walk's own size */
 #define CUT 2.45      /* 6 / sqrt(6): of what is cut off, about its mean */
 
+/* Elements of B that the reference makes of a sample whose inputs were changed: too few to wake
+ * other threads for. */
+#define CHANGED_WORK ((uint64_t)1 << 13)
+
 struct bounds {
     double any;       /* of the sums, in sum |a b| */
     double chance;    /* of the sums, in |ab| */
@@ -281,7 +285,7 @@ static enum status compare(const struct product_comparison *task, struct error *
     const uint64_t k = check->product->k;
     bool failed = false;
 
-#pragma omp parallel
+#pragma omp parallel if (task->column_count * k > CHANGED_WORK)
     {
         double *b = malloc(2 * k * sizeof(*b));
 
@@ -517,17 +521,23 @@ static void choose_spots(struct product_comparison *task, uint64_t work, uint64_
         draw(product->n, task->column_count, secret, SPOT_STREAMS * index + SPOT_COLUMN);
 }
 
-/* Other rows of A in place of those drawn, and NaN in what they give. */
+/* Other rows of A in place of those drawn. */
+static enum status change_rows(const struct product_comparison *task, struct error *err)
+{
+    for (uint64_t i = 0; i < task->row_count; i++)
+        TRY(task->check.products->family->upload_row(&task->check, task->rows[i], err));
+    return STATUS_OK;
+}
+
+/* The same, and NaN in what they give. */
 static enum status disturb(const struct product_comparison *task, struct error *err)
 {
-    const struct products *products = task->check.products;
     const struct product *product = task->check.product;
 
-    for (uint64_t i = 0; i < task->row_count; i++) {
-        TRY(products->family->upload_row(&task->check, task->rows[i], err));
-        TRY(storage_poison(product->arrays[GEMM_C].buffer, products->result_type,
+    TRY(change_rows(task, err));
+    for (uint64_t i = 0; i < task->row_count; i++)
+        TRY(storage_poison(product->arrays[GEMM_C].buffer, task->check.products->result_type,
                            task->rows[i] * product->n, product->n, err));
-    }
     return STATUS_OK;
 }
 
@@ -572,9 +582,50 @@ static enum status spot_check(struct workload_instance *base, uint64_t secret,
     return check_iterate(base, err);
 }
 
+/* ---- samples of changed inputs ---- */
+
+/* A row of A of one product, which the secret draws, and some columns of B. */
+static enum status choose_changed(const struct products *products, uint64_t secret,
+                                  struct product_comparison *ret, struct error *err)
+{
+    const uint64_t index = random_at(secret, SPOT_STREAMS * products->count + 1, 0);
+    const size_t item = (size_t)(index % products->count);
+
+    ret->check = product_check_of(products, item, &secret);
+    choose_spots(ret, CHANGED_WORK, secret, item);
+    if (ret->rows)
+        ret->rows[0] = ret->rows[index / products->count % ret->row_count];
+    ret->row_count = 1;
+    return comparison_prepare(ret, err);
+}
+
+static enum status change(struct workload_instance *base, uint64_t secret, bool *ret_changed,
+                          struct error *err)
+{
+    CLEANUP(comparison_finish) struct product_comparison task = {0};
+
+    TRY(choose_changed((const struct products *)base, secret, &task, err));
+    *ret_changed = true;
+    return change_rows(&task, err);
+}
+
+static enum status check_changed(struct workload_instance *base, uint64_t secret,
+                                 struct check_sink *sink, struct error *err)
+{
+    CLEANUP(comparison_finish) struct product_comparison task = {0};
+    struct outcome all;
+
+    TRY(choose_changed((const struct products *)base, secret, &task, err));
+    TRY(comparison_run(&task, &all, err));
+    judge(&task, &all, sink);
+    return restore(&task, err);
+}
+
 const struct workload_checks products_checks = {
     .verify = verify,
     .spot_check = spot_check,
+    .change = change,
+    .check_changed = check_changed,
     .tolerance = tolerance,
     .resume = products_resume,
 };

@@ -361,16 +361,12 @@ static enum status run_sum(struct spot *spot, uint64_t secret, struct memory_wor
     return memory_upload(instance, data, 0, begin, part, err);
 }
 
-static enum status spot_check(struct workload_instance *base, uint64_t secret,
-                              struct check_sink *sink, struct error *err)
+/* Of the first output: what the secret changes, and where. */
+static struct spot spot_of(struct memory_instance *instance, uint64_t secret)
 {
-    struct memory_instance *instance = (struct memory_instance *)base;
     const struct memory_kernel *kernel = instance->data.kernel;
     struct spot spot = {.instance = instance, .changed = instance->data, .output = kernel->outputs};
-    struct memory_worst worst = {0};
 
-    if (kernel->has_state)
-        return memory_check_step(instance, &secret, sink, err);
     spot.changed.changed_seed = random_at(secret, 0, 0);
     for (size_t a = 0; a < kernel->array_count; ++a)
         if (kernel->arrays[a].role == MEMORY_INPUT &&
@@ -378,6 +374,19 @@ static enum status spot_check(struct workload_instance *base, uint64_t secret,
              kernel->arrays[a].extent == MEMORY_EXTENT_ROWS))
             spot.changed.changed_arrays |= UINT32_C(1) << a;
     draw(&spot, secret);
+    return spot;
+}
+
+static enum status spot_check(struct workload_instance *base, uint64_t secret,
+                              struct check_sink *sink, struct error *err)
+{
+    struct memory_instance *instance = (struct memory_instance *)base;
+    const struct memory_kernel *kernel = instance->data.kernel;
+    struct spot spot = spot_of(instance, secret);
+    struct memory_worst worst = {0};
+
+    if (kernel->has_state)
+        return memory_check_step(instance, &secret, sink, err);
     TRY(kernel->arrays[spot.output->array].extent == MEMORY_EXTENT_ONE
             ? run_sum(&spot, secret, &worst, err)
             : run(&spot, &worst, err));
@@ -385,9 +394,43 @@ static enum status spot_check(struct workload_instance *base, uint64_t secret,
     return check_iterate(base, err); /* of the inputs as they were */
 }
 
+/* ---- samples of changed inputs ---- */
+
+/* The first piece that a spot check of the secret has. A state moves on, and in a sum of all
+ * elements those of a piece are lost. */
+static enum status change(struct workload_instance *base, uint64_t secret, bool *ret_changed,
+                          struct error *err)
+{
+    struct memory_instance *instance = (struct memory_instance *)base;
+    const struct memory_kernel *kernel = instance->data.kernel;
+    const struct spot spot = spot_of(instance, secret);
+
+    *ret_changed = !kernel->has_state && spot.changed.changed_arrays != 0 &&
+                   kernel->arrays[spot.output->array].extent != MEMORY_EXTENT_ONE;
+    return *ret_changed ? upload_inputs(&spot, &spot.changed, spot.begins[0], err) : STATUS_OK;
+}
+
+static enum status check_changed(struct workload_instance *base, uint64_t secret,
+                                 struct check_sink *sink, struct error *err)
+{
+    struct memory_instance *instance = (struct memory_instance *)base;
+    const struct spot spot = spot_of(instance, secret);
+    AUTO_FREE struct memory_expected *expected = malloc(spot.length * sizeof(*expected));
+    struct memory_worst worst = {0};
+
+    if (expected == NULL)
+        return error_no_memory(err);
+    spot.output->reference(&spot.changed, spot.begins[0], spot.length, expected);
+    TRY(compare_part(instance, spot.output, spot.begins[0], spot.length, expected, &worst, err));
+    conclude_output(instance, spot.output, &worst, sink);
+    return upload_inputs(&spot, &instance->data, spot.begins[0], err);
+}
+
 const struct workload_checks memory_checks = {
     .verify = verify,
     .spot_check = spot_check,
+    .change = change,
+    .check_changed = check_changed,
     .tolerance = tolerance,
     .recheck = recheck,
     .resume = memory_resume,

@@ -20,7 +20,7 @@ void memory_decode(enum memory_type type, enum dtype storage, const void *bytes,
         memcpy(ret, bytes, count * sizeof(*ret));
         return;
     }
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (count > MEMORY_SERIAL_MOST)
     for (uint64_t i = 0; i < count; ++i) {
         float value;
 
@@ -82,7 +82,7 @@ static void fill(const struct memory_data *data, size_t array, uint64_t begin, u
     uint32_t *words = ret;
     double *doubles = ret;
 
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (count > MEMORY_SERIAL_MOST)
     for (uint64_t first = 0; first < count; first += BLOCK_ELEMENTS) {
         const uint64_t end = count - first < BLOCK_ELEMENTS ? count : first + BLOCK_ELEMENTS;
         float values[BLOCK_ELEMENTS];

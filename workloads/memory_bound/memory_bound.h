@@ -16,7 +16,8 @@
 
 #define MEMORY_ARRAYS_MAX 5
 #define MEMORY_ARGS_MAX 12
-#define MEMORY_OUTPUTS_MAX 4                   /* the last is none */
+#define MEMORY_OUTPUTS_MAX 4    /* the last is none */
+#define MEMORY_SERIAL_MOST 8192 /* elements that take less time than other threads to wake */
 #define MEMORY_ELEMENTS_MAX ((int64_t)1 << 40) /* of one array */
 
 #define MEMORY_SCALAR 0.4 /* BabelStream's */

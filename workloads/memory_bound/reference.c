@@ -5,7 +5,7 @@
 void memory_reference_copy(const struct memory_data *data, uint64_t begin, uint64_t count,
                            struct memory_expected *ret)
 {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (count > MEMORY_SERIAL_MOST)
     for (uint64_t i = 0; i < count; ++i) {
         ret[i].value = memory_value(data, 0, begin + i);
         ret[i].magnitude = fabs(ret[i].value);
@@ -23,7 +23,7 @@ void memory_reference_scale(const struct memory_data *data, uint64_t begin, uint
 {
     const double scalar = scalar_of(data);
 
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (count > MEMORY_SERIAL_MOST)
     for (uint64_t i = 0; i < count; ++i) {
         ret[i].value = scalar * memory_value(data, 0, begin + i);
         ret[i].magnitude = fabs(ret[i].value);
@@ -33,7 +33,7 @@ void memory_reference_scale(const struct memory_data *data, uint64_t begin, uint
 static void reference_sum(const struct memory_data *data, double scalar, uint64_t begin,
                           uint64_t count, struct memory_expected *ret)
 {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (count > MEMORY_SERIAL_MOST)
     for (uint64_t i = 0; i < count; ++i) {
         const double a = memory_value(data, 0, begin + i);
         const double b = scalar * memory_value(data, 1, begin + i);
@@ -91,7 +91,7 @@ void memory_reference_gelu(const struct memory_data *data, uint64_t begin, uint6
 {
     const double root = 0.79788456080286535588; /* sqrt(2/pi) */
 
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (count > MEMORY_SERIAL_MOST)
     for (uint64_t i = 0; i < count; ++i) {
         const double x = memory_value(data, 0, begin + i);
 
@@ -133,7 +133,7 @@ void memory_reference_layer_norm(const struct memory_data *data, uint64_t begin,
 {
     const uint64_t columns = data->sizes.columns;
 
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (count > MEMORY_SERIAL_MOST)
     for (uint64_t row = 0; row < count / columns; ++row)
         norm_row(data, begin / columns + row, ret + row * columns);
 }
@@ -162,7 +162,7 @@ void memory_reference_softmax(const struct memory_data *data, uint64_t begin, ui
 {
     const uint64_t columns = data->sizes.columns;
 
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (count > MEMORY_SERIAL_MOST)
     for (uint64_t row = 0; row < count / columns; ++row)
         softmax_row(data, begin / columns + row, ret + row * columns);
 }
@@ -173,7 +173,7 @@ void memory_reference_transpose(const struct memory_data *data, uint64_t begin, 
 {
     const uint64_t rows = data->sizes.rows, columns = data->sizes.columns;
 
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (count > MEMORY_SERIAL_MOST)
     for (uint64_t i = 0; i < count; ++i) {
         const uint64_t column = (begin + i) / rows, row = (begin + i) % rows;
 
@@ -187,7 +187,7 @@ void memory_reference_gather(const struct memory_data *data, uint64_t begin, uin
 {
     const uint64_t columns = data->sizes.columns;
 
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (count > MEMORY_SERIAL_MOST)
     for (uint64_t i = 0; i < count; ++i) {
         const uint64_t lookup = (begin + i) / columns, column = (begin + i) % columns;
         const uint64_t row = memory_index(data, 1, lookup, data->sizes.vocabulary);

@@ -9,8 +9,8 @@
  * output while the first bytes of the inputs are the same; "low" rounds inputs to bf16; none: an
  * honest library. The last two know the kernel stream_triad and GEMMs. Of OpenCL alone, and of
  * stream_triad: "unchanged" leaves out launches before which nothing was written since the last
- * one; "lazy" makes the last launch when something is read or written, and no other; "early" does
- * not wait in clFinish.
+ * one; "poisoned" those before which its output was not written; "lazy" makes the last launch when
+ * something is read or written, and no other; "early" does not wait in clFinish.
  */
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -259,8 +259,10 @@ int clEnqueueReadBuffer(PLACE, void *to, unsigned count, void *const *wait, void
 
 int clEnqueueWriteBuffer(PLACE, const void *from, unsigned count, void *const *wait, void **event)
 {
+    const bool kept = late.is_kept && is_told("poisoned") && memory != known_memory[2];
     const int code = launch_late();
 
+    late.is_kept = kept;
     return code ? code
                 : REAL(clEnqueueWriteBuffer)(queue, memory, blocking, offset, size, from, count,
                                              wait, event);
@@ -272,7 +274,7 @@ static bool puts_off(void *queue, void *kernel, unsigned dimensions, const size_
 {
     const bool kept = late.is_kept;
 
-    late.is_kept = is_told("unchanged");
+    late.is_kept = is_told("unchanged") || is_told("poisoned");
     if (!is_told("lazy"))
         return late.is_kept && kept;
     late.queue = queue, late.kernel = kernel, late.dimensions = dimensions;
