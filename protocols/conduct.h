@@ -53,8 +53,8 @@ struct conduct_part {
       " `synthetic`)")                                                                              \
     X(read_within, NOTED_LATER,                                                                    \
       "how many of the window's samples end with a byte of the result read back, in their own"      \
-      " time: all where that takes at most a 400th of a sample, and drawn ones, so that it adds no" \
-      " more to the rate, where it takes at most a hundredth; 0: it takes longer")                  \
+      " time: all where that takes at most a 1000th of a sample, and drawn ones, so that it adds"   \
+      " no more to the rate, where it takes at most a hundredth; 0: it takes longer")               \
     X(changed_samples, NOTED_LATER,                                                                \
       "how many of the window's samples had inputs that were changed in drawn places just before,"  \
       " and an output that was compared there")                                                     \
