@@ -195,7 +195,11 @@ double conduct_checked_ratio(int64_t checked_ns, double iteration_ns)
                : 0;
 }
 
-double conduct_iteration_ns(const struct conduct *conduct)
+/*
+ * An iteration of the window's median sample, or of that of the samples whose inputs were as in the
+ * one before, where it is less: a stack that leaves out unchanged work does so there.
+ */
+static double conduct_iteration_ns(const struct conduct *conduct)
 {
     const double all_ns = conduct->window.median_ns,
                  unchanged_ns = (double)conduct->seen.report.unchanged_median_ns;
@@ -462,7 +466,7 @@ double conduct_clock_share(const struct conduct *conduct, enum conduct_clock clo
     return 0;
 }
 
-const char *conduct_clock_name(enum conduct_clock clock)
+static const char *conduct_clock_name(enum conduct_clock clock)
 {
     static const char *const names[] = {"raw", "tsc", "device", "date"};
 

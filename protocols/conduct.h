@@ -198,13 +198,7 @@ double conduct_checked_ratio(int64_t checked_ns, double iteration_ns);
 #define CONDUCT_CHECKED_LEAST 3
 #define CONDUCT_CHECKED_NOTED 5.0
 #define CONDUCT_CHECKED_MOST 50.0
-/*
- * An iteration of the window's median sample, or of that of the samples whose inputs were as in the
- * one before, where it is less: a stack that leaves out unchanged work does so there.
- */
-double conduct_iteration_ns(const struct conduct *conduct);
-/* "raw", "tsc", "device", "date"; and for people. */
-const char *conduct_clock_name(enum conduct_clock clock);
+/* For people: "CLOCK_MONOTONIC_RAW". */
 const char *conduct_clock_words(enum conduct_clock clock);
 
 /* The part of the worker's phase `name`; NULL: it is of neither. */

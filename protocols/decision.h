@@ -49,7 +49,7 @@
 struct declaration;
 
 struct decision {
-    struct declaration *declaration; /* heap; for decision_locate */
+    struct declaration *declaration; /* heap; for decision_locate_key */
     json_t *json;                    /* what is stored; a contract stands in place of its file */
     struct digest digest;            /* of its canonical form */
     char *prices, *peaks;            /* paths; heap; NULL: none */
@@ -57,8 +57,6 @@ struct decision {
 
 /* Reads and checks a declaration and its contracts. INVALID: "FILE:LINE: ...". */
 enum status decision_load(const char *path, struct decision *ret, struct error *err);
-/* Puts FILE:LINE before a message that begins with a place, as "options[1].item: ...". */
-void decision_locate(const struct decision *decision, struct error *err);
 /* Says of an error in what the file holds that `key` names ("prices"): file and line of the key. */
 void decision_locate_key(const struct decision *decision, const char *key, struct error *err);
 void decision_finish(struct decision *decision); /* takes a zeroed one */

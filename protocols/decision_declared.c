@@ -210,7 +210,7 @@ static enum status check_figure(const struct decision *decision, const char *pat
 {
     if (decision_figure_find(name, figure, err) != STATUS_OK) {
         error_prefix(err, "%s", path);
-        decision_locate(decision, err);
+        declaration_locate(decision->declaration, err);
         return err->code;
     }
     if (figure->kind == FIGURE_COST && !decision->prices)
@@ -258,7 +258,7 @@ static enum status check_requirement(const struct decision *decision, const stru
                      figure.lower_is_better ? "at_most" : "at_least");
     if (decision_limit_read(limit, &figure, NULL, &unused, err) != STATUS_OK) {
         error_prefix(err, "%s", path);
-        decision_locate(decision, err);
+        declaration_locate(decision->declaration, err);
         return err->code;
     }
     return STATUS_OK;
@@ -362,11 +362,6 @@ enum status decision_load(const char *path, struct decision *ret, struct error *
     *ret = decision;
     decision = (struct decision){.json = NULL};
     return STATUS_OK;
-}
-
-void decision_locate(const struct decision *decision, struct error *err)
-{
-    declaration_locate(decision->declaration, err);
 }
 
 void decision_locate_key(const struct decision *decision, const char *key, struct error *err)

@@ -170,7 +170,8 @@ static bool copy_clause(const struct clause *clause, const struct protocol_raw *
     return other;
 }
 
-bool protocol_set_text(char **place, const char *value)
+/* Puts a copy in the place of what is there; false when out of memory. */
+static bool protocol_set_text(char **place, const char *value)
 {
     char *copy = strdup(value);
 

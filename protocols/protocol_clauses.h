@@ -47,9 +47,6 @@ struct protocol_raw {
 
 extern const struct declaration_schema protocol_schema;
 
-/* Puts a copy in the place of what is there; false when out of memory. */
-bool protocol_set_text(char **place, const char *value);
-
 /* A protocol of nothing but defaults. */
 void protocol_start(struct protocol *protocol);
 

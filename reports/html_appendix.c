@@ -105,8 +105,9 @@ size_t html_appendix_add(struct html_appendix *appendix, enum html_appendix_kind
     return number;
 }
 
-size_t html_appendix_of(const struct html_appendix *appendix, enum html_appendix_kind kind,
-                        const struct view_cell *cell, size_t *ret, size_t capacity)
+/* The numbers (from 1) of the sections of `kind` that the cell uses; returns how many. */
+static size_t html_appendix_of(const struct html_appendix *appendix, enum html_appendix_kind kind,
+                               const struct view_cell *cell, size_t *ret, size_t capacity)
 {
     size_t count = 0;
 

@@ -72,11 +72,8 @@ void html_appendix_finish(struct html_appendix *appendix);
 size_t html_appendix_add(struct html_appendix *appendix, enum html_appendix_kind kind,
                          struct text *body, const struct view_cell *cell);
 /* html_sections.c: everything of a fully loaded cell that goes to the appendix. Links are found by
- * html_appendix_of. */
+ * html_appendix_links. */
 void html_appendix_collect(struct html_appendix *appendix, const struct view_cell *cell);
-/* The numbers (from 1) of the sections of `kind` that the cell uses; returns how many. */
-size_t html_appendix_of(const struct html_appendix *appendix, enum html_appendix_kind kind,
-                        const struct view_cell *cell, size_t *ret, size_t capacity);
 /* Phrases: links to those sections, "Stack 1, Stack 2". False (and nothing) when there is none. */
 bool html_appendix_links(struct text *out, const struct html_appendix *appendix,
                          enum html_appendix_kind kind, const struct view_cell *cell);

@@ -284,18 +284,6 @@ enum view_cache view_cache_words(const struct view_cell *cell, struct text *out)
 
 /* ---- view_loss.c ---- */
 
-/*
- * The losses of a training, and how far they are from fp32's at the same steps, in a phrase; from
- * the first trial that counts. False: the facts have no losses.
- */
-bool view_loss_words(const struct view_cell *cell, struct text *ret);
-/*
- * Of fp16 training: "65536 at first, 32768 at the end; 1 of 9 steps overflowed and were skipped";
- * of int8: how the scales of activations were found, and which. False: the facts have none.
- */
-bool view_loss_scale_words(const struct view_cell *cell, struct text *ret);
-bool view_calibration_words(const struct view_cell *cell, struct text *ret);
-
 /* How a cell was executed, in a phrase each, where the facts have it. */
 struct view_phrase {
     const char *name, *title; /* "loss scale", "Loss scale" */

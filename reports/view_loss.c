@@ -14,7 +14,11 @@ static const json_t *loss_of(const struct view_cell *cell)
     return NULL;
 }
 
-bool view_loss_words(const struct view_cell *cell, struct text *ret)
+/*
+ * The losses of a training, and how far they are from fp32's at the same steps, in a phrase; from
+ * the first trial that counts. False: the facts have no losses.
+ */
+static bool view_loss_words(const struct view_cell *cell, struct text *ret)
 {
     const json_t *loss = loss_of(cell), *fp32 = json_object_get(loss, "fp32");
     const json_t *apart = json_object_get(fp32, "largest_difference_nats");
@@ -46,7 +50,8 @@ static const json_t *fact_of(const struct view_cell *cell, const char *name)
     return NULL;
 }
 
-bool view_loss_scale_words(const struct view_cell *cell, struct text *ret)
+/* Of fp16: "65536 at first, 32768 at the end; 1 of 9 steps overflowed and were skipped". */
+static bool view_loss_scale_words(const struct view_cell *cell, struct text *ret)
 {
     const json_t *scale = fact_of(cell, "loss_scale");
     const json_t *before = json_object_get(scale, "steps_before_first_skipped");
@@ -66,7 +71,8 @@ bool view_loss_scale_words(const struct view_cell *cell, struct text *ret)
     return true;
 }
 
-bool view_calibration_words(const struct view_cell *cell, struct text *ret)
+/* How the scales of int8's activations were found, and which. */
+static bool view_calibration_words(const struct view_cell *cell, struct text *ret)
 {
     const json_t *int8 = fact_of(cell, "int8");
     const json_t *calibration = json_object_get(int8, "calibration");

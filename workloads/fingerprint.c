@@ -35,7 +35,8 @@ void fingerprint_init(struct fingerprint *fingerprint)
     fingerprint->bytes = 0;
 }
 
-void fingerprint_add(struct fingerprint *fingerprint, const void *bytes, size_t count)
+/* The same bytes in pieces of other lengths give another fingerprint. */
+static void fingerprint_add(struct fingerprint *fingerprint, const void *bytes, size_t count)
 {
     const char *at = bytes;
     char last[ROW_BYTES] = {0};

@@ -21,9 +21,6 @@ struct fingerprint {
 
 void fingerprint_init(struct fingerprint *fingerprint);
 
-/* The same bytes in pieces of other lengths give another fingerprint. */
-void fingerprint_add(struct fingerprint *fingerprint, const void *bytes, size_t count);
-
 /* `bytes` of a buffer from `offset` on, downloaded. Errors are the device's. */
 enum status fingerprint_add_buffer(struct fingerprint *fingerprint, struct buffer *buffer,
                                    uint64_t offset, uint64_t bytes, struct error *err);

@@ -154,8 +154,11 @@ enum status nvrtc_open_for(int arch, int driver_version, struct nvrtc *ret, int 
     return status;
 }
 
-size_t nvrtc_options(int compute, bool flush_denormals,
-                     char ret[NVRTC_OPTIONS_MAX][NVRTC_OPTION_SIZE])
+#define NVRTC_OPTIONS_MAX 12
+#define NVRTC_OPTION_SIZE 48
+
+static size_t nvrtc_options(int compute, bool flush_denormals,
+                            char ret[NVRTC_OPTIONS_MAX][NVRTC_OPTION_SIZE])
 {
     size_t count = 0;
 

@@ -94,10 +94,4 @@ enum status nvrtc_compile(const struct nvrtc *nvrtc, const char *file, const cha
                           int compute, bool flush_denormals, const char *extra,
                           struct gpu_binary *ret, struct error *err);
 
-/* The options that nvrtc_compile gives, NULL-terminated, at most NVRTC_OPTIONS_MAX. */
-#define NVRTC_OPTIONS_MAX 12
-#define NVRTC_OPTION_SIZE 48
-size_t nvrtc_options(int compute, bool flush_denormals,
-                     char ret[NVRTC_OPTIONS_MAX][NVRTC_OPTION_SIZE]);
-
 #endif

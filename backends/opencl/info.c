@@ -56,8 +56,9 @@ enum status opencl_query_text(const struct opencl_object *object, uint32_t param
     return STATUS_OK;
 }
 
-enum status opencl_query_value(const struct opencl_object *object, uint32_t parameter, void *ret,
-                               size_t size, struct error *err)
+/* Answer of exactly `size` bytes. */
+static enum status opencl_query_value(const struct opencl_object *object, uint32_t parameter,
+                                      void *ret, size_t size, struct error *err)
 {
     unsigned char value[64] = {0};
     size_t got = 0;

@@ -60,12 +60,6 @@ static inline struct opencl_device *opencl_device(struct device *device)
     return (struct opencl_device *)device;
 }
 
-/*
- * UNSUPPORTED, with how many are beyond the bounds. They are represented by one device after the
- * last that is listed, so that users see it.
- */
-enum status opencl_left_out(const struct opencl_state *state, struct error *err);
-
 /* info.c: what is asked: exactly one of platform and device is set. */
 struct opencl_object {
     const struct opencl_api *api;
@@ -79,10 +73,6 @@ struct opencl_object {
  */
 enum status opencl_query_text(const struct opencl_object *object, uint32_t parameter, char **ret,
                               struct error *err);
-
-/* Answer of exactly `size` bytes. */
-enum status opencl_query_value(const struct opencl_object *object, uint32_t parameter, void *ret,
-                               size_t size, struct error *err);
 
 enum status opencl_device_info(struct backend *backend, uint32_t index, struct device_info *ret,
                                struct error *err);

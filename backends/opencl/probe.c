@@ -46,7 +46,11 @@ static enum status platform_error(const struct opencl_state *state, uint32_t n, 
                      platform->note != NULL ? platform->note : "out of memory");
 }
 
-enum status opencl_left_out(const struct opencl_state *state, struct error *err)
+/*
+ * UNSUPPORTED, with how many are beyond the bounds. They are represented by one device after the
+ * last that is listed, so that users see it.
+ */
+static enum status opencl_left_out(const struct opencl_state *state, struct error *err)
 {
     return error_set(err, STATUS_UNSUPPORTED,
                      "%u more devices and %u more platforms are left out: assay lists at most %d "

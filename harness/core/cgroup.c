@@ -87,7 +87,13 @@ static bool go_up(char path[PATH_MAX])
     return true;
 }
 
-bool cgroup_find(const char *controller, const char *file, const char *file_1, char ret[PATH_MAX])
+/*
+ * Path of this process's control file: `file` in version 2, else `file_1` of `controller` in
+ * version 1 (both may be NULL: none there). Where its own group has none, of the nearest group
+ * above that has. False when there is none. Read it through machine_root.h.
+ */
+static bool cgroup_find(const char *controller, const char *file, const char *file_1,
+                        char ret[PATH_MAX])
 {
     char path[PATH_MAX] = "/", mount[128];
 

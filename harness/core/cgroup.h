@@ -12,13 +12,6 @@
 
 #include "harness/core/reading.h"
 
-/*
- * Path of this process's control file: `file` in version 2, else `file_1` of `controller` in
- * version 1 (both may be NULL: none there). Where its own group has none, of the nearest group
- * above that has. False when there is none. Read it through machine_root.h.
- */
-bool cgroup_find(const char *controller, const char *file, const char *file_1, char ret[PATH_MAX]);
-
 /* Path of "cpu.stat" of the group whose processor quota binds: this one, or one above with less. */
 bool cgroup_find_throttling(char ret[PATH_MAX]);
 

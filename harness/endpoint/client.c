@@ -241,7 +241,8 @@ void client_finish(struct client *client)
     memset(client, 0, sizeof(*client));
 }
 
-long client_ms(int64_t ns)
+/* In whole milliseconds, rounded up, as options take it. */
+static long client_ms(int64_t ns)
 {
     return (long)((ns + 999999) / 1000000);
 }

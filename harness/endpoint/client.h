@@ -23,7 +23,4 @@ void client_finish(struct client *client);
 /* A handle with what all requests have in common; NULL: out of memory. */
 CURL *client_handle(const struct client *client);
 
-/* In whole milliseconds, rounded up, as options take it. */
-long client_ms(int64_t ns);
-
 #endif

@@ -236,7 +236,8 @@ void maps_cache_finish(struct maps_cache *cache)
     memset(cache, 0, sizeof(*cache));
 }
 
-struct packages *maps_cache_packages(struct maps_cache *cache)
+/* The machine's packages, read once; NULL when there is no memory for them. */
+static struct packages *maps_cache_packages(struct maps_cache *cache)
 {
     if (!cache->packages && packages_open(&cache->packages, NULL) != STATUS_OK)
         return NULL;

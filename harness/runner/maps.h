@@ -87,9 +87,6 @@ void maps_cache_finish(struct maps_cache *cache);
  */
 void maps_list_hold(struct maps_list *list, const struct maps_cache *cache);
 
-/* The machine's packages, read once; NULL when there is no memory for them. */
-struct packages *maps_cache_packages(struct maps_cache *cache);
-
 struct package;
 /* packages_find of a file with this content. False without memory for the packages, too. */
 bool maps_find_package(struct maps_cache *cache, const struct maps_file *file,

@@ -31,7 +31,9 @@ void named_worker_destroy(struct named_worker *worker)
     free(worker);
 }
 
-char *named_worker_store(void)
+/* The folder of all that is installed so, heap: ASSAY_WORKERS, else by XDG_DATA_HOME or HOME. NULL:
+   none is known. */
+static char *named_worker_store(void)
 {
     const char *asked = getenv("ASSAY_WORKERS"), *data = getenv("XDG_DATA_HOME");
     const char *home = getenv("HOME");

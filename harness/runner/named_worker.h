@@ -78,10 +78,6 @@ enum status named_worker_install(const struct named_worker *worker, const char *
                                  bool quiet, int wake_fd, struct error *err);
 bool named_worker_is_installed(const struct named_worker *worker);
 
-/* The folder of all that is installed so, heap: ASSAY_WORKERS, else by XDG_DATA_HOME or HOME. NULL:
-   none is known. */
-char *named_worker_store(void);
-
 /* Whether it runs the kind in the precision on devices of the backend. */
 bool named_worker_runs(const struct named_worker *worker, const char *kind,
                        enum precision precision, const char *backend);

@@ -370,8 +370,9 @@ enum compare_figure campaign_comparison_figure(const struct campaign_comparison 
     return c->count > 0 ? c->list[0].figure : c->options.figure;
 }
 
-const struct stored_comparison *campaign_comparison_find(const struct campaign_comparison *c,
-                                                         const char *a, const char *b)
+/* The comparison of these two cells, or NULL. */
+static const struct stored_comparison *campaign_comparison_find(const struct campaign_comparison *c,
+                                                                const char *a, const char *b)
 {
     for (size_t i = 0; i < c->count; i++)
         if (!strcmp(c->list[i].a, a) && !strcmp(c->list[i].b, b))

@@ -60,11 +60,6 @@ void campaign_comparison_allow_under(struct campaign_comparison *comparison, jso
 /* The figure by which all compare; COMPARE_FIGURE_COUNT: not all by the same. */
 enum compare_figure campaign_comparison_figure(const struct campaign_comparison *comparison);
 
-/* The comparison of these two cells, or NULL. */
-const struct stored_comparison *
-campaign_comparison_find(const struct campaign_comparison *comparison, const char *a,
-                         const char *b);
-
 /*
  * Worse where a cell is slower beyond the margin at an error rate for all of them (Holm); passes
  * where each cell passes by itself, since they must all (an intersection-union test, Berger,

@@ -228,7 +228,7 @@ void stored_comparison_finish(struct stored_comparison *comparison)
 }
 
 /* What each factor's own comparison would need: everything of a, with this factor of b. */
-json_t *stored_comparison_separating_runs(const struct stored_comparison *comparison)
+static json_t *stored_comparison_separating_runs(const struct stored_comparison *comparison)
 {
     const json_t *factors = json_object_get(comparison->judgement, "factors");
     json_t *runs = json_array();

@@ -68,12 +68,6 @@ enum status stored_comparison_of_pairs(struct store *store, int64_t campaign, si
 void stored_comparison_finish(struct stored_comparison *comparison);
 
 /*
- * The runs that would tell apart what differs, as an array of strings, a factor each; empty where
- * fewer than two factors differ. New object.
- */
-json_t *stored_comparison_separating_runs(const struct stored_comparison *comparison);
-
-/*
  * The capacity over all rates of the server that the result `cell` (a row) is of, as
  * capacity_result_type has it; NULL where it is of none, or its rates show none. New object.
  */

@@ -307,6 +307,13 @@ static enum status set_gpus(const json_t *fields, int gpu_backends, struct llama
     return STATUS_OK;
 }
 
+static void llama_bench_place_finish(struct llama_bench_place *place)
+{
+    free(place->device);
+    free(place->backend);
+    *place = (struct llama_bench_place){0};
+}
+
 enum status llama_bench_place_find(const json_t *fields, struct llama_bench_place *ret,
                                    struct error *err)
 {
@@ -332,11 +339,4 @@ enum status llama_bench_place_find(const json_t *fields, struct llama_bench_plac
     else
         llama_bench_place_finish(&place);
     return status;
-}
-
-void llama_bench_place_finish(struct llama_bench_place *place)
-{
-    free(place->device);
-    free(place->backend);
-    *place = (struct llama_bench_place){0};
 }

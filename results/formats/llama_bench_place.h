@@ -24,7 +24,6 @@ struct llama_bench_place {
 /* NO_MEMORY. `ret` is to be finished. */
 enum status llama_bench_place_find(const json_t *fields, struct llama_bench_place *ret,
                                    struct error *err);
-void llama_bench_place_finish(struct llama_bench_place *place); /* takes zeros */
 
 /*
  * CSV has texts alone and SQLite no booleans: gives the fields that llama-bench is known to write

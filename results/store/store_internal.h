@@ -286,7 +286,6 @@ void body_digest(struct record_body *body, const char *name, const struct digest
 void body_struct(struct record_body *body, const struct type *type, const void *record);
 void body_bytes(struct record_body *body, const char *name, const void *bytes, size_t length);
 void body_blob(struct record_body *body, const char *name, const struct digest *digest);
-void body_reference(struct record_body *body, const char *name, const struct digest *digest);
 /* A reference to JSON, which is stored as a blob; `ret`, which may be NULL: its digest. */
 void body_content(struct record_body *body, const char *name, const json_t *json,
                   struct digest *ret);

@@ -125,7 +125,7 @@ void body_blob(struct record_body *body, const char *name, const struct digest *
     body_json(body, name, record_blob(digest));
 }
 
-void body_reference(struct record_body *body, const char *name, const struct digest *digest)
+static void body_reference(struct record_body *body, const char *name, const struct digest *digest)
 {
     body_json(body, name, record_reference(digest));
 }

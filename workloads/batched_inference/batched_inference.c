@@ -227,7 +227,7 @@ enum status inference_run(struct inference_instance *instance, const int32_t *in
     return gpt2_instance_mark(gpt2, INFERENCE_FORWARD, err);
 }
 
-enum status inference_iterate(struct workload_instance *base, struct error *err)
+static enum status inference_iterate(struct workload_instance *base, struct error *err)
 {
     struct inference_instance *instance = (struct inference_instance *)base;
 

@@ -160,8 +160,7 @@ void inference_report_handed(struct inference_instance *instance,
                              const struct inference_findings *findings, struct check_sink *sink);
 extern const struct workload_handover inference_handover;
 
-/* One iteration, and the checks (checks.c). */
-enum status inference_iterate(struct workload_instance *base, struct error *err);
+/* checks.c */
 extern const struct workload_checks inference_checks;
 
 #endif

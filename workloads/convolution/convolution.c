@@ -11,7 +11,8 @@ static const struct convolution_parameters *parameters_of(const struct products 
     return products->base.work.workload->parameters;
 }
 
-struct convolution_shape convolution_shape_at(const struct products *products, size_t index)
+/* What product `index` is, in the types that it has. */
+static struct convolution_shape convolution_shape_at(const struct products *products, size_t index)
 {
     return convolution_shape_of(&parameters_of(products)->shapes[index],
                                 products->base.work.precision, products->operand_type,

@@ -59,9 +59,6 @@ struct convolution_shape convolution_shape_of(const struct convolution_layer_sha
                                               enum precision precision, enum dtype type,
                                               enum dtype result_type, int64_t batch);
 
-/* What product `index` is, in the types that it has. */
-struct convolution_shape convolution_shape_at(const struct products *products, size_t index);
-
 /* ---- portable.c: our own text, with the tile of the GEMM, whose inner loop it has ---- */
 /* In `ret` also on failure. */
 enum status convolution_portable_create(struct device *device, const struct workload_case *work,

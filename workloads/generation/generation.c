@@ -230,7 +230,7 @@ static enum status iterate_requests(struct generation_instance *instance, struct
     return gpt2_instance_mark(&inference->gpt2, SECOND, err);
 }
 
-enum status generation_iterate(struct workload_instance *base, struct error *err)
+static enum status generation_iterate(struct workload_instance *base, struct error *err)
 {
     struct generation_instance *instance = (struct generation_instance *)base;
 

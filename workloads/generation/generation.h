@@ -87,7 +87,6 @@ enum status generation_replay(struct generation_instance *instance, uint64_t out
                               struct error *err);
 /* Outputs of an iteration's last state: all of them, or the first. */
 uint64_t generation_outputs(const struct generation_parameters *parameters);
-enum status generation_iterate(struct workload_instance *base, struct error *err);
 
 /* framework.c: closed loops */
 /* The models of prefill and step, with the case's framework prepared on them. */

@@ -113,7 +113,7 @@ enum status memory_launch(struct memory_instance *instance, struct error *err)
     return device_kernel_launch(instance->base.device, &launch, err);
 }
 
-enum status memory_iterate(struct workload_instance *base, struct error *err)
+static enum status memory_iterate(struct workload_instance *base, struct error *err)
 {
     struct memory_instance *instance = (struct memory_instance *)base;
 

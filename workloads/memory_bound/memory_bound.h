@@ -212,7 +212,6 @@ enum status memory_check_step(struct memory_instance *instance, const uint64_t *
 double memory_step_tolerance(const char *output);
 
 /* ---- memory_bound.c ---- */
-enum status memory_iterate(struct workload_instance *base, struct error *err);
 enum status memory_launch(struct memory_instance *instance, struct error *err);
 /* Arguments of the AdamW step that the next launch makes, counted from 1. */
 struct memory_adamw {

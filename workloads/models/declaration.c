@@ -177,6 +177,12 @@ static enum status check_data(const struct declaration *declaration,
                                             SUCCESSORS_MAX, "successors of a token", err);
 }
 
+static void gpt2_task_finish(struct gpt2_task *task)
+{
+    free(task->path);
+    task->path = NULL;
+}
+
 enum status gpt2_declaration_check(const struct declaration *declaration,
                                    struct gpt2_declaration *written, struct gpt2_task *ret,
                                    struct error *err)
@@ -189,12 +195,6 @@ enum status gpt2_declaration_check(const struct declaration *declaration,
     *ret = task;
     task = (struct gpt2_task){0};
     return STATUS_OK;
-}
-
-void gpt2_task_finish(struct gpt2_task *task)
-{
-    free(task->path);
-    task->path = NULL;
 }
 
 void gpt2_task_unload(struct workload *workload)

@@ -75,13 +75,12 @@ struct gpt2_task {
 
 /*
  * Checks the sections, writes defaults into `written` (a text's SHA-256 among them), and fills
- * `ret` (gpt2_task_finish). A relative path is looked for in the declaration's directory first,
+ * `ret` (gpt2_task_unload). A relative path is looked for in the declaration's directory first,
  * then in the working directory.
  */
 enum status gpt2_declaration_check(const struct declaration *declaration,
                                    struct gpt2_declaration *written, struct gpt2_task *ret,
                                    struct error *err);
-void gpt2_task_finish(struct gpt2_task *task);
 /* A kind's `unload` where the parameters begin with their struct gpt2_task. */
 void gpt2_task_unload(struct workload *workload);
 

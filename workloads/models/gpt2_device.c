@@ -176,8 +176,9 @@ static enum status upload_quantised(struct gpt2_device *model, const float *weig
                          err);
 }
 
-enum status gpt2_device_set_weights(struct gpt2_device *model, const float *weights,
-                                    struct error *err)
+/* Sets all weights, and the parameters as their copy. Blocks. */
+static enum status gpt2_device_set_weights(struct gpt2_device *model, const float *weights,
+                                           struct error *err)
 {
     const struct gpt2_shape *shape = &model->plan.shape;
     const enum dtype storage = model->plan.storage;

@@ -119,15 +119,6 @@ uint64_t gpt2_statistics_length(const struct gpt2_device_plan *plan);
 uint64_t gpt2_logits_stride(const struct gpt2_device_plan *plan);
 
 /*
- * Columns that the products with the embedding compute: the stride, where the positions' embedding,
- * which follows the tokens', has as many rows as the padding; else the vocabulary. An odd number of
- * columns costs cuBLASLt its fast kernels (H200, bf16, 8192 x 50257 x 768: 6.2 ms instead of 0.9).
- * What lies between the rows is products with positions, which nothing reads, and after the
- * loss's gradient 0, by which the products of the backward pass lose nothing.
- */
-uint64_t gpt2_logits_columns(const struct gpt2_device_plan *plan);
-
-/*
  * Bytes of each buffer (0 where the plan has none) into `ret`, which may be NULL; returns the sum.
  * What a uint64_t does not hold is UINT64_MAX.
  */
@@ -196,9 +187,6 @@ enum status gpt2_device_fetch(const struct gpt2_device *model, enum gpt2_buffer 
                               uint64_t offset, uint64_t count, float *ret, struct error *err);
 /* The buffer that AdamW moves: master weights where there are any, else the parameters. */
 enum gpt2_buffer gpt2_device_weights(const struct gpt2_device *model);
-/* Sets all weights, and the parameters as their copy. Blocks. */
-enum status gpt2_device_set_weights(struct gpt2_device *model, const float *weights,
-                                    struct error *err);
 /* Logits of the batch; with training also the losses, their mean into LOSSES[slot]. */
 enum status gpt2_device_forward(struct gpt2_device *model, uint64_t slot, struct error *err);
 /* Gradients of the mean loss, times the loss scale if there is one; uses the logits up. */

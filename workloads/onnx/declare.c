@@ -117,6 +117,15 @@ static const struct declaration_schema schema = {ENTRY_GROUP(struct onnx_declara
 
 /* ---- what is written ---- */
 
+static double onnx_default_tolerance(enum precision precision)
+{
+    if (precision == PRECISION_FP32)
+        return 2048 * 0x1p-24;
+    if (precision == PRECISION_BF16 || precision == PRECISION_FP16)
+        return sqrt(256) * storage_unit_roundoff(precision_dtype(precision));
+    return 0.0;
+}
+
 static enum status check_precisions(const struct declaration *declaration,
                                     const struct workload_declaration *common, struct error *err)
 {
@@ -395,15 +404,6 @@ void onnx_describe(const struct workload *workload, struct text *ret)
     text_append_format(ret, "verified: every element, with %s\n",
                        parameters->has_reference ? "the outputs that the declaration names"
                                                  : "the reference in fp64");
-}
-
-double onnx_default_tolerance(enum precision precision)
-{
-    if (precision == PRECISION_FP32)
-        return 2048 * 0x1p-24;
-    if (precision == PRECISION_BF16 || precision == PRECISION_FP16)
-        return sqrt(256) * storage_unit_roundoff(precision_dtype(precision));
-    return 0.0;
 }
 
 /* Checks are named after outputs, with ".live" and ".blocks" behind where they are such. */

@@ -73,7 +73,6 @@ struct workload_cost;
 enum status onnx_cost(const struct workload_case *work, struct workload_cost *ret,
                       struct error *err);
 /* By which an output is judged where it declares none. */
-double onnx_default_tolerance(enum precision precision);
 double onnx_tolerance(const struct workload_case *work, const char *output, const char *metric);
 
 /* declare_files.c */

@@ -178,7 +178,7 @@ void training_count_step(struct training_instance *instance, uint64_t first_sequ
     instance->steps++;
 }
 
-enum status training_iterate(struct workload_instance *base, struct error *err)
+static enum status training_iterate(struct workload_instance *base, struct error *err)
 {
     struct training_instance *instance = (struct training_instance *)base;
     struct gpt2_instance *gpt2 = &instance->gpt2;

@@ -73,8 +73,6 @@ enum status training_next_batch(struct training_instance *instance, struct error
 /* Notes that the step was done, on what. */
 void training_count_step(struct training_instance *instance, uint64_t first_sequence,
                          uint64_t sequences);
-/* One step (hook `iterate`). */
-enum status training_iterate(struct workload_instance *base, struct error *err);
 struct gpt2_device_plan training_plan(const struct workload_case *work);
 
 /* fp32.c */
