@@ -35,23 +35,14 @@ static char *refuse(const char *folder)
 
 enum status cpu_cache_open(struct cpu_cache *ret, struct error *err)
 {
-    const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    char *folder = NULL;
+    AUTO_FREE char *folder = file_in_cache("kcache");
 
     memset(ret, 0, sizeof(*ret));
-    /* Relative paths there are to be ignored, says the XDG Base Directory Specification. */
-    if (base != NULL && base[0] == '/')
-        folder = text_format("%s/assay/kcache", base);
-    else if (home != NULL && home[0] == '/')
-        folder = text_format("%s/.cache/assay/kcache", home);
-    else
-        ret->reason = strdup("neither XDG_CACHE_HOME nor HOME names a folder");
-    if (folder != NULL) {
-        ret->reason = refuse(folder);
-        if (ret->reason == NULL)
-            ret->folder = folder;
-        else
-            free(folder);
+    ret->reason =
+        folder != NULL ? refuse(folder) : strdup("neither XDG_CACHE_HOME nor HOME names a folder");
+    if (folder != NULL && ret->reason == NULL) {
+        ret->folder = folder;
+        folder = NULL;
     }
     if (ret->folder == NULL && ret->reason == NULL)
         return error_no_memory(err);

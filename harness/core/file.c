@@ -457,6 +457,15 @@ enum status file_make_directories(const char *path, mode_t mode, struct error *e
     return status;
 }
 
+char *file_in_cache(const char *name)
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+
+    if (cache && *cache == '/')
+        return text_format("%s/assay/%s", cache, name);
+    return home && *home == '/' ? text_format("%s/.cache/assay/%s", home, name) : NULL;
+}
+
 bool file_find_program(const char *name, char ret[PATH_MAX])
 {
     const char *path = getenv("PATH");

@@ -82,14 +82,11 @@ static int pin_mapped(struct dl_phdr_info *info, size_t size, void *data)
 /* Where links of this list are, by its digest; heap. NULL: nowhere, or no memory. */
 static char *folder_of(const struct text *list)
 {
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     const struct digest digest = digest_bytes(list->data, list->length);
     char hex[DIGEST_HEX_SIZE];
+    AUTO_FREE char *name = text_format("machine/%.16s", digest_hex(&digest, hex));
 
-    digest_hex(&digest, hex);
-    if (cache && cache[0] == '/')
-        return text_format("%s/assay/machine/%.16s", cache, hex);
-    return home && home[0] == '/' ? text_format("%s/.cache/assay/machine/%.16s", home, hex) : NULL;
+    return name ? file_in_cache(name) : NULL;
 }
 
 static enum status link_one(const char *folder, const char *line, size_t length, struct error *err)

@@ -107,21 +107,17 @@ static uint64_t draw(void)
 static char *cached_path(const struct trial_request *request)
 {
     static const char *const keys[] = {"workload", "precision", "batch", "seed"};
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    AUTO_FREE char *folder = file_in_cache("handover");
     json_t *identity = json_pack("{s:i}", "files", FILES_VERSION);
-    char hex[DIGEST_HEX_SIZE], *folder, *path = NULL;
+    char hex[DIGEST_HEX_SIZE], *path = NULL;
     struct digest digest;
 
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
         json_object_set(identity, keys[i], json_object_get(request->message, keys[i]));
-    folder = cache && *cache == '/' ? text_format("%s/assay/handover", cache)
-             : home && *home == '/' ? text_format("%s/.cache/assay/handover", home)
-                                    : NULL;
     if (folder && canonical_digest(identity, &digest, NULL) == STATUS_OK &&
         file_make_directories(folder, 0700, NULL) == STATUS_OK)
         path = text_format("%s/%s.safetensors", folder, digest_hex(&digest, hex));
     json_decref(identity);
-    free(folder);
     return path;
 }
 

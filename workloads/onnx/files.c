@@ -9,20 +9,16 @@
 
 char *onnx_file_noted(const struct digest *digest)
 {
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     char hex[DIGEST_HEX_SIZE];
+    AUTO_FREE char *name = text_format("files/%s", digest_hex(digest, hex));
 
-    digest_hex(digest, hex);
-    return cache && *cache == '/' ? text_format("%s/assay/files/%s", cache, hex)
-           : home && *home == '/' ? text_format("%s/.cache/assay/files/%s", home, hex)
-                                  : NULL;
+    return name ? file_in_cache(name) : NULL;
 }
 
 void onnx_file_note(const struct digest *digest, const char *path)
 {
     AUTO_FREE char *noted = onnx_file_noted(digest), *full = realpath(path, NULL);
-    AUTO_FREE char *folder =
-        noted ? text_format("%.*s", (int)(strrchr(noted, '/') - noted), noted) : NULL;
+    AUTO_FREE char *folder = file_in_cache("files");
     AUTO_FREE char *draft = noted ? text_format("%s.%ld", noted, (long)getpid()) : NULL;
 
     if (!draft || !full || !folder || file_make_directories(folder, 0700, NULL) != STATUS_OK)
