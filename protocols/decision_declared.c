@@ -6,6 +6,7 @@
 #include "harness/core/canonical.h"
 #include "harness/core/cleanup.h"
 #include "harness/core/declaration.h"
+#include "harness/core/file.h"
 #include "harness/core/text.h"
 #include "protocols/contract.h"
 #include "protocols/decision.h"
@@ -304,15 +305,6 @@ static enum status check(const struct decision *decision, const struct raw *raw,
 
 /* ---- reading ---- */
 
-/* A file that the declaration names, beside it; heap. */
-static char *beside(const struct decision *decision, const char *path)
-{
-    const char *origin = decision->declaration->origin, *slash = strrchr(origin, '/');
-
-    return *path == '/' || !slash ? strdup(path)
-                                  : text_format("%.*s/%s", (int)(slash - origin), origin, path);
-}
-
 /* Puts the contracts in place of their files. */
 static enum status take_contracts(struct decision *decision, struct error *err)
 {
@@ -326,7 +318,7 @@ static enum status take_contracts(struct decision *decision, struct error *err)
 
         if (!name || status != STATUS_OK)
             continue;
-        path = beside(decision, name);
+        path = file_beside(decision->declaration->origin, name);
         status = path ? contract_load(path, &contract, err) : error_no_memory(err);
         if (status == STATUS_OK) {
             json_object_set(one, "contract", contract.json);
@@ -339,8 +331,8 @@ static enum status take_contracts(struct decision *decision, struct error *err)
 
 static enum status read_paths(struct decision *decision, const struct raw *raw, struct error *err)
 {
-    decision->prices = raw->prices ? beside(decision, raw->prices) : NULL;
-    decision->peaks = raw->peaks ? beside(decision, raw->peaks) : NULL;
+    decision->prices = raw->prices ? file_beside(decision->declaration->origin, raw->prices) : NULL;
+    decision->peaks = raw->peaks ? file_beside(decision->declaration->origin, raw->peaks) : NULL;
     return (raw->prices && !decision->prices) || (raw->peaks && !decision->peaks)
                ? error_no_memory(err)
                : STATUS_OK;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/core/embed.h"
+#include "harness/core/file.h"
 #include "harness/core/text.h"
 #include "protocols/protocol_clauses.h"
 
@@ -110,16 +111,6 @@ static enum status read_file(const char *path, const struct chain *from, struct 
     return status;
 }
 
-/* A base that is a relative path is relative to the file that names it. */
-static char *resolve_base(const char *origin, const char *base)
-{
-    const char *slash = strrchr(origin, '/');
-
-    if (*base == '/' || !slash)
-        return text_format("%s", base);
-    return text_format("%.*s/%s", (int)(slash - origin), origin, base);
-}
-
 static enum status fail_cycle(const struct declaration *declaration, const struct chain *chain,
                               const char *resolved, struct error *err)
 {
@@ -143,7 +134,7 @@ static enum status read_base_file(const struct declaration *declaration, const c
                                   const struct chain *chain, struct protocol *ret,
                                   struct error *err)
 {
-    char *path = resolve_base(declaration->origin, base), *resolved;
+    char *path = file_beside(declaration->origin, base), *resolved;
     enum status status = STATUS_OK;
 
     if (!path)

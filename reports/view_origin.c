@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/core/cleanup.h"
+#include "harness/core/file.h"
 #include "harness/core/text.h"
 #include "harness/core/member.h"
 #include "protocols/conduct.h"
@@ -41,8 +42,7 @@ static bool keep(const json_t *readings, const char *name, char **ret)
 /* Length of "libcuda" in "/usr/lib/libcuda.so.1", which `ret_name` then begins with. */
 static size_t stem(const char *path, const char **ret_name)
 {
-    const char *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path;
+    const char *name = file_base_name(path);
     const char *end = strstr(name, ".so");
 
     *ret_name = name;

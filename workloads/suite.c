@@ -6,6 +6,7 @@
 
 #include "harness/core/canonical.h"
 #include "harness/core/cleanup.h"
+#include "harness/core/file.h"
 #include "workloads/catalog.h"
 #include "workloads/declaration.h"
 
@@ -53,20 +54,11 @@ static const struct declaration_field suite_fields[] = {
 static const struct declaration_schema suite_schema = {
     ENTRY_GROUP(struct suite_declaration, suite_fields)};
 
-/* A relative path counts from the suite's own folder. */
-static char *resolve_path(const char *origin, const char *name)
-{
-    const char *slash = strrchr(origin, '/');
-
-    if (!declaration_is_path(name) || name[0] == '/' || slash == NULL)
-        return strdup(name);
-    return text_format("%.*s/%s", (int)(slash - origin), origin, name);
-}
-
 static enum status copy_entry(const struct entry_declaration *from, const char *origin,
                               struct suite_entry *to, struct error *err)
 {
-    to->workload = resolve_path(origin, from->workload);
+    to->workload = declaration_is_path(from->workload) ? file_beside(origin, from->workload)
+                                                       : strdup(from->workload);
     to->precisions = malloc((from->precisions_count + 1) * sizeof(*to->precisions));
     to->batches = malloc((from->batches_count + 1) * sizeof(*to->batches));
     if (to->workload == NULL || to->precisions == NULL || to->batches == NULL)

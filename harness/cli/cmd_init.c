@@ -58,19 +58,11 @@ static enum status unknown_kind(const char *name, struct error *err)
                      names.data);
 }
 
-/* Behind the folders of a path. */
-static const char *base_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
 /* The declared name: `given` without folders and without the template's extension. */
 static enum status take_name(const struct kind *kind, const char *given, char ret[64],
                              struct error *err)
 {
-    const char *base = base_of(given);
+    const char *base = file_base_name(given);
     const char *extension = strchr(kind->file, '.');
     size_t length = strlen(base);
 
@@ -129,7 +121,8 @@ static enum status write_template(const struct kind *kind, const struct command_
     if (strcmp(kind->name, "decision") && line->argument_count > 2)
         return error_set(err, STATUS_INVALID, "%s: a %s takes one name", line->arguments[2],
                          kind->name);
-    text_append_format(ret_path, "%.*s%s%s", (int)(base_of(given) - given), given, name, extension);
+    text_append_format(ret_path, "%.*s%s%s", (int)(file_base_name(given) - given), given, name,
+                       extension);
     if (access(ret_path->data, F_OK) == 0)
         return error_set(err, STATUS_INVALID,
                          "%s is there already and is left as it is: give another name",

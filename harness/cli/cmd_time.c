@@ -23,10 +23,9 @@ enum { KEY_WARMUP = 0x180, KEY_PATTERN, KEY_UNIT, KEY_BETTER, KEY_NAME, KEY_DECL
 /* What results are found under: "time-train" of ./train.py --steps 20. */
 static void name_of(const char *command, char ret[WORKLOAD_NAME_MAX])
 {
-    const char *slash = strrchr(command, '/');
     size_t at = (size_t)snprintf(ret, WORKLOAD_NAME_MAX, "time-");
 
-    for (const char *c = slash ? slash + 1 : command; *c && *c != '.' && at < 40; c++) {
+    for (const char *c = file_base_name(command); *c && *c != '.' && at < 40; c++) {
         const char lower = *c >= 'A' && *c <= 'Z' ? (char)(*c - 'A' + 'a') : *c;
 
         ret[at++] = strchr("abcdefghijklmnopqrstuvwxyz0123456789_-", lower) ? lower : '_';

@@ -466,6 +466,20 @@ char *file_in_cache(const char *name)
     return home && *home == '/' ? text_format("%s/.cache/assay/%s", home, name) : NULL;
 }
 
+const char *file_base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+char *file_beside(const char *origin, const char *path)
+{
+    const char *name = file_base_name(origin);
+
+    return *path == '/' ? strdup(path) : text_format("%.*s%s", (int)(name - origin), origin, path);
+}
+
 bool file_find_program(const char *name, char ret[PATH_MAX])
 {
     const char *path = getenv("PATH");

@@ -73,11 +73,18 @@ int file_open_memory(const char *name, size_t size);
 enum status file_make_directories(const char *path, mode_t mode, struct error *err);
 
 /*
- * Path of `name` in assay's part of the user's cache, which may not be there yet: by XDG_CACHE_HOME,
- * else below HOME; one that is relative does not count (XDG Base Directory Specification). Heap;
- * NULL: neither names a folder, or there is no memory.
+ * Path of `name` in assay's part of the user's cache, which may not be there yet: by
+ * XDG_CACHE_HOME, else below HOME; one that is relative does not count (XDG Base Directory
+ * Specification). Heap; NULL: neither names a folder, or there is no memory.
  */
 char *file_in_cache(const char *name);
+
+/* Behind the folders of a path. */
+const char *file_base_name(const char *path);
+
+/* `path` as a file at `origin` means it: from the folder that file lies in. Heap; NULL: no memory.
+ */
+char *file_beside(const char *origin, const char *path);
 
 /*
  * The file that a program's name leads to, symbolic links resolved: a name with a slash as it is,

@@ -232,9 +232,8 @@ static enum status check_lock(const struct named_worker *worker, struct error *e
  * NULL: there is none. */
 static char *find_below(const char *site, const char *library)
 {
-    const char *base = strrchr(library, '/');
-    const size_t folder_length = base ? (size_t)(base - library + 1) : 0;
-    const char *name = library + folder_length;
+    const char *name = file_base_name(library);
+    const size_t folder_length = (size_t)(name - library);
     char *folder = text_format("%s/%.*s", site, (int)folder_length, library), *found = NULL;
     DIR *directory = folder ? opendir(folder) : NULL;
     struct dirent *entry;
@@ -310,11 +309,9 @@ enum status named_worker_check_module(const struct named_worker *worker, struct 
 static enum status find_program(struct named_worker *worker, struct error *err)
 {
     const struct worker_values *values = worker->declared.values;
-    const char *origin = worker->declared.origin, *slash = strrchr(origin, '/');
-    AUTO_FREE char *path =
-        worker->declared.built_in
-            ? text_format("%s/%s", worker->folder, values->entry)
-            : text_format("%.*s%s", slash ? (int)(slash - origin + 1) : 0, origin, values->entry);
+    AUTO_FREE char *path = worker->declared.built_in
+                               ? text_format("%s/%s", worker->folder, values->entry)
+                               : file_beside(worker->declared.origin, values->entry);
     AUTO_FREE char *text = NULL;
     size_t length;
     struct digest declared, installed;

@@ -19,11 +19,7 @@ static enum status read_file(const struct workload *workload, const json_t *arri
     const struct trace_columns names = {
         member_string(columns, "time"), member_string(columns, "prompt"),
         member_string(columns, "output"), member_string(arrivals, "unit")};
-    const char *path = member_string(arrivals, "path"), *slash = strrchr(workload->origin, '/');
-    AUTO_FREE char *resolved =
-        path[0] == '/' || !slash
-            ? strdup(path)
-            : text_format("%.*s/%s", (int)(slash - workload->origin), workload->origin, path);
+    AUTO_FREE char *resolved = file_beside(workload->origin, member_string(arrivals, "path"));
     FILE *file = NULL;
     enum status status;
 

@@ -262,14 +262,14 @@ const char *worker_declared_module(size_t *ret_length)
 enum status worker_declared_read(const struct worker_declared *worker, const char *file, char **ret,
                                  size_t *ret_length, struct error *err)
 {
-    const char *origin = worker->origin, *slash = strrchr(origin, '/');
     const struct embed_file *embedded =
         worker->built_in ? find_file(worker->values->name, file) : NULL;
     char *path, *copy;
     enum status status;
 
     if (worker->built_in && !embedded)
-        return error_set(err, STATUS_NOT_FOUND, "%s has no file %s beside it", origin, file);
+        return error_set(err, STATUS_NOT_FOUND, "%s has no file %s beside it", worker->origin,
+                         file);
     if (embedded) {
         copy = malloc(embedded->length + 1);
         if (!copy)
@@ -279,7 +279,7 @@ enum status worker_declared_read(const struct worker_declared *worker, const cha
         *ret_length = embedded->length;
         return STATUS_OK;
     }
-    path = text_format("%.*s%s", slash ? (int)(slash - origin + 1) : 0, origin, file);
+    path = file_beside(worker->origin, file);
     if (!path)
         return error_no_memory(err);
     status = file_read(path, FILE_MAX, ret, ret_length, err);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/core/cleanup.h"
+#include "harness/core/file.h"
 #include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "protocols/comparability.h"
@@ -152,12 +153,11 @@ static void add_artifact(struct fields *fields, const json_t *artifact)
     static const char *const names[] = {"source", "prelude", "options", "compiler",
                                         "binary", "lanes",   NULL};
     const char *file = member_string(artifact, "file");
-    const char *base = file ? strrchr(file, '/') : NULL;
     AUTO_FREE char *prefix = NULL;
 
     if (!file)
         return;
-    prefix = text_format("kernel.%s.", base ? base + 1 : file);
+    prefix = text_format("kernel.%s.", file_base_name(file));
     if (prefix)
         add_members(fields, prefix, artifact, names, false);
     fields->failed |= !prefix;

@@ -8,6 +8,7 @@
 #include "harness/core/canonical.h"
 #include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
+#include "harness/core/file.h"
 #include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "results/evidence/bundle_proof.h"
@@ -437,7 +438,6 @@ static enum status find_withheld(struct store *store, json_t *list, struct error
 static enum status add_origin(struct importer *importer, const struct bundle_head *head,
                               struct error *err)
 {
-    const char *slash = strrchr(importer->path, '/');
     struct record_body body = body_of(importer->store, "bundle", err);
     struct digest received;
     json_t *withheld = json_array();
@@ -448,7 +448,7 @@ static enum status add_origin(struct importer *importer, const struct bundle_hea
                  error_set(err, STATUS_CORRUPT, "%s: names %zu campaigns and has %zu of them",
                            importer->path, json_array_size(head->campaigns), importer->shown));
     body_i64(&body, "imported_utc_ns", clock_utc_ns());
-    body_text(&body, "file", slash ? slash + 1 : importer->path);
+    body_text(&body, "file", file_base_name(importer->path));
     body_digest(&body, "sha256", &head->sha256);
     body_text(&body, "origin", head->origin);
     body_i64(&body, "size", head->size);

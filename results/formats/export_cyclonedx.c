@@ -13,6 +13,7 @@
 
 #include "harness/core/cleanup.h"
 #include "harness/core/digest.h"
+#include "harness/core/file.h"
 #include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "protocols/finding.h"
@@ -154,7 +155,6 @@ static void add_file(struct bom *bom, const json_t *file)
 {
     const char *path = member_string(file, "path"), *sha256 = member_string(file, "sha256");
     const char *kind = member_string(file, "kind"), *at = member_string(file, "at");
-    const char *base = path ? strrchr(path, '/') : NULL;
     AUTO_FREE char *reference =
         text_format("file:%s#%s", path ? path : "", sha256 ? sha256 : "unread");
     AUTO_FREE char *url = NULL;
@@ -166,9 +166,7 @@ static void add_file(struct bom *bom, const json_t *file)
     }
     component = add_component(bom,
                               json_pack("{s:s, s:s}", "type", component_type(kind, path), "name",
-                                        base   ? base + 1
-                                        : path ? path
-                                               : "unknown"),
+                                        path ? file_base_name(path) : "unknown"),
                               reference);
     if (!component)
         return;

@@ -171,8 +171,7 @@ static enum status take_claims(struct store *store, const struct import_format *
                                const struct import_request *request, struct import_outcome *ret,
                                struct error *err)
 {
-    const char *slash = strrchr(request->path, '/');
-    struct store_import import = {.file = slash ? slash + 1 : request->path,
+    struct store_import import = {.file = file_base_name(request->path),
                                   .format = format->name,
                                   .program = format->program,
                                   .command = request->command,

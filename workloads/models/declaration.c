@@ -1,5 +1,6 @@
 #include "workloads/models/declaration.h"
 #include "harness/core/cleanup.h"
+#include "harness/core/file.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -97,12 +98,8 @@ static enum status check_shape(const struct declaration *declaration,
 /* Heap: `path` itself, or relative to the declaration when it is found there. */
 static char *resolve_path(const struct declaration *declaration, const char *path)
 {
-    const char *slash = strrchr(declaration->origin, '/');
-    char *joined;
+    char *joined = file_beside(declaration->origin, path);
 
-    if (path[0] == '/' || !slash)
-        return strdup(path);
-    joined = text_format("%.*s/%s", (int)(slash - declaration->origin), declaration->origin, path);
     if (joined && access(joined, F_OK) == 0)
         return joined;
     free(joined);

@@ -10,15 +10,6 @@
 #include "workloads/onnx/external.h"
 #include "workloads/onnx/onnx.h"
 
-/* `path` from the folder that `beside` lies in; heap, NULL: no memory. */
-static char *beside(const char *beside, const char *path)
-{
-    const char *slash = strrchr(beside, '/');
-
-    return path[0] == '/' || !slash ? strdup(path)
-                                    : text_format("%.*s/%s", (int)(slash - beside), beside, path);
-}
-
 /* What a declaration names as a file: the section, its keys, and what it must be. */
 struct named_file {
     const char *place, *key, *from; /* "path", which counts from a folder: "the declaration's" */
@@ -59,7 +50,7 @@ static enum status look(const struct declaration *declaration, const char *place
                         const struct digest *wanted, char **ret_path, struct error *err)
 {
     const struct named_file file = {place, "path", "the declaration's", wanted};
-    AUTO_FREE char *full = beside(declaration->origin, path);
+    AUTO_FREE char *full = file_beside(declaration->origin, path);
     uint64_t size;
 
     TRY(full ? look_at(declaration, &file, full, &size, err) : error_no_memory(err));
@@ -118,7 +109,7 @@ static enum status check_undeclared(const struct declaration *declaration,
 
     if (!tensor || !location[0] || !onnx_external_stays(location))
         return STATUS_OK; /* onnx_external_join has the words */
-    full = beside(path, location);
+    full = file_beside(path, location);
     if (full && digest_file(full, &found, NULL, NULL) == STATUS_OK)
         return declaration_error(declaration, "model", err,
                                  "%s has weights in the file %s, which are a part of what is "
@@ -146,7 +137,7 @@ static enum status join(const struct declaration *declaration,
 
         snprintf(place, sizeof(place), "model.data[%zu]", i);
         files[i].location = parameters->data[i].location;
-        files[i].path = beside(path, files[i].location);
+        files[i].path = file_beside(path, files[i].location);
         TRY(files[i].path ? look_at(declaration, &file, files[i].path, &files[i].size, err)
                           : error_no_memory(err));
     }
