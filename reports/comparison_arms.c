@@ -180,11 +180,9 @@ static void append_left_out(struct text *out, const struct view_cell *cell)
 
 void comparison_level_words(struct text *out, const struct view_cell *cell)
 {
-    enum metric_id id = METRIC_ITERATION_TIME;
-    const struct metric_value *value = view_headline(cell, &id);
     struct view_figure figure;
 
-    if (view_figure_of(id, value, &figure))
+    if (view_headline_figure(cell, &figure))
         doc_phrase(out, "%s%s%s%s%s, %s", figure.marked ? "(" : "", figure.value,
                    figure.marked ? ")" : "", figure.spread[0] ? " " : "", figure.spread,
                    view_verdict_label(cell));

@@ -14,14 +14,6 @@
 #define VALUE_SHOWN 40 /* characters */
 #define GIVEN_SHOWN 60 /* of what an arm was given */
 
-static const struct view_cell *cell_of(const struct view *view, const char *result)
-{
-    for (size_t i = 0; view && i < view->cell_count; i++)
-        if (!strcmp(view->cells[i].result, result))
-            return &view->cells[i];
-    return NULL;
-}
-
 /* ---- the answer ---- */
 
 static const json_t *only_factor(const struct stored_comparison *comparison)
@@ -34,7 +26,7 @@ static const json_t *only_factor(const struct stored_comparison *comparison)
 void comparison_side_words(struct text *out, const struct view *view,
                            const struct stored_comparison *comparison, bool is_b)
 {
-    const struct view_cell *cell = cell_of(view, is_b ? comparison->b : comparison->a);
+    const struct view_cell *cell = view_find(view, is_b ? comparison->b : comparison->a);
     const json_t *factor = only_factor(comparison);
     const char *name = member_string(factor, "factor");
     const char *value = member_string(factor, is_b ? "b" : "a");
@@ -68,7 +60,7 @@ static const char *refusal_of(const struct stored_comparison *comparison, const 
 static void say_answer(struct doc *doc, const struct view *view,
                        const struct stored_comparison *comparison, const char *look)
 {
-    const struct view_cell *a = cell_of(view, comparison->a), *b = cell_of(view, comparison->b);
+    const struct view_cell *a = view_find(view, comparison->a), *b = view_find(view, comparison->b);
     const char *why, *refusal = refusal_of(comparison, &why);
     CLEANUP(text_finish) struct text base = TEXT_INIT, other = TEXT_INIT, conditions = TEXT_INIT;
 
@@ -133,7 +125,7 @@ static void say_limits(struct doc *doc, const struct view *view,
         if (numbers->undetermined)
             comparison_order_words(&order, numbers);
         comparison_append_needed(numbers, &needed);
-        say_no_figure(doc, cell_of(view, comparison->a), cell_of(view, comparison->b));
+        say_no_figure(doc, view_find(view, comparison->a), view_find(view, comparison->b));
     }
     if ((comparison->has_numbers || comparison->has_latency) && numbers->no_spread)
         doc_say(doc, NULL, "%s", comparison_alike_words(numbers));
@@ -161,7 +153,8 @@ void comparison_levels(struct doc *doc, const struct view *view,
                        const struct stored_comparison *comparison, bool with_ids)
 {
     const char *const results[] = {comparison->a, comparison->b};
-    const struct view_cell *const cells[] = {cell_of(view, results[0]), cell_of(view, results[1])};
+    const struct view_cell *const cells[] = {view_find(view, results[0]),
+                                             view_find(view, results[1])};
     CLEANUP(text_finish) struct text a = TEXT_INIT, b = TEXT_INIT;
     bool is_same;
 

@@ -124,15 +124,11 @@ static const char *common_note(const struct campaign_comparison *c)
 
 static void add_level(struct text *out, const struct view *view, const char *result)
 {
-    enum metric_id id = METRIC_ITERATION_TIME;
     struct view_figure figure = {.value = ""};
+    const struct view_cell *cell = view_find(view, result);
 
-    for (size_t i = 0; i < view->cell_count; i++) {
-        const struct view_cell *cell = &view->cells[i];
-
-        if (!strcmp(cell->result, result))
-            view_figure_of(id, view_headline(cell, &id), &figure);
-    }
+    if (cell)
+        view_headline_figure(cell, &figure);
     doc_phrase(out, figure.marked ? "\t(%s)" : "\t%s", figure.value[0] ? figure.value : "-");
 }
 

@@ -22,8 +22,6 @@ static void append_value(struct text *out, const struct view_cell *cell,
 
 static void say_row(struct doc *doc, const struct view_cell *cell)
 {
-    enum metric_id id = METRIC_ITERATION_TIME;
-    const struct metric_value *value = view_headline(cell, &id);
     const long long planned = cell->trials_planned.known ? cell->trials_planned.value : 0;
     struct view_figure figure;
     AUTO_FREE char *anchor = phrase_result_id(cell);
@@ -33,7 +31,7 @@ static void say_row(struct doc *doc, const struct view_cell *cell)
     doc_add(doc, "}\n{soft %s%s, {code %s}}\t",
             cell->device.name ? cell->device.name : "device not recorded",
             cell->device.simulated ? ", simulated" : "", cell->result);
-    if (view_figure_of(id, value, &figure))
+    if (view_headline_figure(cell, &figure))
         append_value(&doc->block, cell, &figure);
     else
         doc_add(doc, "{care %s}\t%s", view_no_value_label(cell), view_no_value_reason(cell));

@@ -21,13 +21,12 @@ static void append_facts(struct text *out, const struct view_cell *cell)
 
 void html_cell_summary(struct text *out, const struct view_cell *cell, bool is_open)
 {
-    enum metric_id id = METRIC_ITERATION_TIME;
     CLEANUP(text_finish) struct text words = TEXT_INIT;
     struct view_figure figure;
 
     text_append_format(out, "<details class=\"fold\"%s><summary>", is_open ? " open=\"\"" : "");
     phrase_title(&words, cell);
-    if (view_figure_of(id, view_headline(cell, &id), &figure))
+    if (view_headline_figure(cell, &figure))
         doc_phrase(&words, figure.marked ? " {bold (%s%s)}" : " {bold %s%s}", figure.value,
                    figure.of);
     else

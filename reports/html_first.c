@@ -299,7 +299,6 @@ static void say_answer(struct doc *doc, const struct view *view, const struct ta
 static void append_intervals(struct text *out, const struct view *view, const struct tally *tally)
 {
     char least[NUMBER_SIZE], most[NUMBER_SIZE];
-    enum metric_id id = METRIC_ITERATION_TIME;
     struct view_figure figure;
 
     number_format_percent(tally->least, least);
@@ -311,7 +310,7 @@ static void append_intervals(struct text *out, const struct view *view, const st
     if (tally->confidence > 0)
         doc_phrase(out, "%.4g %% ", 100 * tally->confidence);
     if (view->cell_count == 1) {
-        view_figure_of(id, view_headline(&view->cells[0], &id), &figure);
+        view_headline_figure(&view->cells[0], &figure);
         doc_phrase(out, "interval from %s", figure.ends);
     } else if (tally->intervals == 1) {
         doc_phrase(out, "interval of %s%s", tally->most > 1 ? "" : "±", most);

@@ -23,9 +23,8 @@ static bool is_shown(void *context, const json_t *rows)
     if (json_array_size(rows) < RESULTS_LEAST)
         return false;
     EACH(row, rows)
-        for (size_t k = 0; k < view->cell_count; k++)
-            if (!strcmp(view->cells[k].result, member_text(row, "id")))
-                return true;
+        if (view_find(view, member_text(row, "id")))
+            return true;
     return false;
 }
 

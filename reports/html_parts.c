@@ -41,13 +41,10 @@ char *phrase_result_id(const struct view_cell *cell)
 
 void phrase_result(struct text *out, const struct view *view, const char *result)
 {
-    const struct view_cell *cell = NULL;
+    const struct view_cell *cell = view_find(view, result);
     AUTO_FREE char *id = NULL;
     size_t alike = 0;
 
-    for (size_t i = 0; view && result && i < view->cell_count; i++)
-        if (!strcmp(view->cells[i].result, result))
-            cell = &view->cells[i];
     for (size_t i = 0; cell && i < view->cell_count; i++)
         alike += same_title(&view->cells[i], cell);
     if (cell) {

@@ -61,11 +61,9 @@ static void set_field(struct row *row, enum column column, char *heap, struct te
 /* The value, in parentheses where it is only an indication. */
 static char *result_of(const struct view_cell *cell, char **ret_spread)
 {
-    enum metric_id id = METRIC_ITERATION_TIME;
-    const struct metric_value *value = view_headline(cell, &id);
     struct view_figure figure;
 
-    if (!view_figure_of(id, value, &figure)) {
+    if (!view_headline_figure(cell, &figure)) {
         *ret_spread = strdup("");
         return strdup(view_no_value_label(cell));
     }

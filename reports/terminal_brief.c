@@ -69,14 +69,12 @@ static void append_configuration(const struct terminal *terminal, const struct v
 
 static void append_result(const struct terminal *terminal, const struct view_cell *cell)
 {
-    enum metric_id id = METRIC_ITERATION_TIME;
-    const struct metric_value *value = view_headline(cell, &id);
     const char *reason = view_no_value_reason(cell);
     AUTO_FREE char *imported = cell->imported.present ? view_imported_words(cell) : NULL;
     struct view_figure figure;
     CLEANUP(text_finish) struct text line = TEXT_INIT;
 
-    if (view_figure_of(id, value, &figure)) {
+    if (view_headline_figure(cell, &figure)) {
         text_append_format(&line, figure.marked ? "(%s%s)" : "%s%s", figure.value, figure.of);
         if (figure.spread[0])
             text_append_format(&line, " %s", figure.spread);

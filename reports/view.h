@@ -203,7 +203,11 @@ struct view_figure {
 };
 /* False, with empty strings, where there is no value. */
 bool view_figure_of(enum metric_id id, const struct metric_value *value, struct view_figure *ret);
+/* The same of the headline metric. */
+bool view_headline_figure(const struct view_cell *cell, struct view_figure *ret);
 
+/* The cell of the result "CAMPAIGN/ORDINAL"; NULL: the view has none, or it or `result` is NULL. */
+const struct view_cell *view_find(const struct view *view, const char *result);
 /* The cell's metric, NULL where it has none; the headline metric, NULL without a value. */
 const struct metric_value *view_metric(const struct view_cell *cell, enum metric_id id);
 const struct metric_value *view_headline(const struct view_cell *cell, enum metric_id *ret_id);

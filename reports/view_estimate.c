@@ -10,6 +10,14 @@
 #include "reports/serving_table.h"
 #include "reports/view_json.h"
 
+const struct view_cell *view_find(const struct view *view, const char *result)
+{
+    for (size_t i = 0; view && result && i < view->cell_count; i++)
+        if (!strcmp(view->cells[i].result, result))
+            return &view->cells[i];
+    return NULL;
+}
+
 const struct metric_value *view_metric(const struct view_cell *cell, enum metric_id id)
 {
     return cell->estimate && cell->estimate->metrics[id].present ? &cell->estimate->metrics[id]
@@ -106,6 +114,14 @@ bool view_figure_of(enum metric_id id, const struct metric_value *value, struct 
     snprintf(ret->ends, sizeof(ret->ends), "%.30s%s%.14s", ends, unit.name[0] ? " " : "",
              unit.name);
     return true;
+}
+
+bool view_headline_figure(const struct view_cell *cell, struct view_figure *ret)
+{
+    enum metric_id id = METRIC_ITERATION_TIME;
+    const struct metric_value *value = view_headline(cell, &id);
+
+    return view_figure_of(id, value, ret);
 }
 
 void view_metric_words(enum metric_id id, const struct metric_value *value, struct text *ret)
