@@ -1,18 +1,10 @@
 #include "protocols/spread.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "harness/core/member.h"
 #include "harness/core/shape.h"
-
-static int ascending(const void *a, const void *b)
-{
-    const double left = *(const double *)a, right = *(const double *)b;
-
-    return (left > right) - (left < right);
-}
+#include "protocols/stats/order.h"
 
 static size_t bin_of(const struct spread *spread, double value)
 {
@@ -27,7 +19,7 @@ void spread_of(double *values, size_t count, struct spread *ret)
     const size_t half = count / 2;
     double mean = 0, squares = 0;
 
-    qsort(values, count, sizeof(*values), ascending);
+    order_sort_real(values, count);
     *ret =
         (struct spread){.count = count,
                         .least = values[0],

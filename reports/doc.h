@@ -140,6 +140,8 @@ void doc_plain_short(struct text *out, const char *phrases, size_t digest);
  * line's second column, or is indented.
  */
 void doc_wrap(struct text *out, const char *lines, size_t columns);
+/* Bytes of the longest word, between blanks. */
+size_t doc_longest_word(const char *string);
 /* Words from `column` on, up to `to`, and the end of the line; further lines begin at `indent`. */
 void doc_wrap_words(struct text *out, const char *string, size_t column, size_t indent, size_t to);
 

@@ -178,17 +178,6 @@ static void end_line(struct text *out)
     text_append_char(out, '\n');
 }
 
-static size_t longest_word(const char *string)
-{
-    size_t longest = 0;
-
-    for (size_t length; *string; string += length + (string[length] == ' ')) {
-        length = strcspn(string, " ");
-        longest = length > longest ? length : longest;
-    }
-    return longest;
-}
-
 /*
  * A row's last cell; below its beginning, where it is longer than what is left of the line and no
  * word is.
@@ -198,7 +187,7 @@ static void append_last(struct doc *doc, const char *lead, const char *cell)
     const size_t used = text_columns(lead);
 
     if (doc->width == 0 || used + text_columns(cell) <= doc->width ||
-        used + longest_word(cell) > doc->width) {
+        used + doc_longest_word(cell) > doc->width) {
         text_append_format(doc->out, "%s%s", lead, cell);
         end_line(doc->out);
     } else {

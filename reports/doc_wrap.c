@@ -7,6 +7,17 @@
 
 #define ALONE 4
 
+size_t doc_longest_word(const char *string)
+{
+    size_t longest = 0;
+
+    for (size_t length; *string; string += length + (string[length] == ' ')) {
+        length = strcspn(string, " ");
+        longest = length > longest ? length : longest;
+    }
+    return longest;
+}
+
 void doc_wrap_words(struct text *out, const char *string, size_t column, size_t indent, size_t to)
 {
     bool first = true;

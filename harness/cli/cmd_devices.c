@@ -8,29 +8,18 @@
 #include "harness/core/member.h"
 #include "harness/runner/probe.h"
 #include "harness/runner/probe_precisions.h"
+#include "reports/doc.h"
 
 enum { KEY_NAMES = 0x100 };
 
 #define NARROW_INDENT 8 /* of what does not fit next to its name */
-
-/* The longest word of a string, in columns. */
-static size_t longest_word(const char *string)
-{
-    size_t longest = 0;
-
-    for (size_t length; *string; string += length + (string[length] == ' ')) {
-        length = strcspn(string, " ");
-        longest = length > longest ? length : longest;
-    }
-    return longest;
-}
 
 /* `value` next to `lead`, or below it where it does not fit there. */
 static void append_beside(struct text *out, const char *lead, const char *value, size_t columns)
 {
     const size_t from = text_columns(lead);
 
-    if (columns == SIZE_MAX || from + longest_word(value) <= columns)
+    if (columns == SIZE_MAX || from + doc_longest_word(value) <= columns)
         output_hanging(out, lead, value, from, columns);
     else
         output_hanging(out, lead, value, NARROW_INDENT, columns);

@@ -363,3 +363,10 @@ enum status process_capture(char *const *argv, int64_t timeout_ns, size_t max_ou
     output = NULL;
     return STATUS_OK;
 }
+
+void process_free_words(char **words)
+{
+    for (size_t i = 0; words && words[i]; i++)
+        free(words[i]);
+    free(words);
+}

@@ -84,6 +84,9 @@ void process_stop(struct process *process, int64_t grace_ns, struct process_exit
  */
 void process_end_adopted(void);
 
+/* A heap array of heap strings that NULL ends, as argv and envp are; takes NULL. */
+void process_free_words(char **words);
+
 /* In English, as messages are kept and read: for `settings`. */
 extern const char *const process_plain[];
 

@@ -72,13 +72,6 @@ static long ask_health(CURL *handle)
     return http;
 }
 
-static void free_words(char **words)
-{
-    for (size_t i = 0; words && words[i]; ++i)
-        free(words[i]);
-    free(words);
-}
-
 static enum status spawn(const struct endpoint_server_options *server, unsigned port,
                          struct endpoint_server *ret, struct error *err)
 {
@@ -91,7 +84,7 @@ static enum status spawn(const struct endpoint_server_options *server, unsigned 
             status = STATUS_NO_MEMORY;
     }
     if (!argv || status != STATUS_OK) {
-        free_words(argv);
+        process_free_words(argv);
         return error_no_memory(err);
     }
     ret->output_fd = child_output_open("assay-server");
@@ -104,7 +97,7 @@ static enum status spawn(const struct endpoint_server_options *server, unsigned 
 
         status = process_spawn(&options, &ret->process, err);
     }
-    free_words(argv);
+    process_free_words(argv);
     return status;
 }
 

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/core/process.h"
+
 static bool same_name(const char *a, const char *b)
 {
     size_t length = strcspn(a, "=");
@@ -58,7 +60,7 @@ enum status child_environment_build(char *const *changes, char ***ret, struct er
     for (size_t i = 0; ok && changes && changes[i]; i++)
         ok = apply(list, &count, changes[i]);
     if (!ok) {
-        child_environment_free(list);
+        process_free_words(list);
         return error_no_memory(err);
     }
     *ret = list;
@@ -90,11 +92,4 @@ enum status child_environment_add_defaults(char *const *changes, const char *con
             !apply(grown, &have, defaults[i]))
             return error_no_memory(err);
     return STATUS_OK;
-}
-
-void child_environment_free(char **environment)
-{
-    for (size_t i = 0; environment && environment[i]; i++)
-        free(environment[i]);
-    free(environment);
 }

@@ -8,7 +8,7 @@
 
 /*
  * This process's environment with ASSAY_WORKER_PROTOCOL set and `changes` applied: "NAME=VALUE"
- * sets, "NAME" removes; NULL-terminated, NULL for none. Free with child_environment_free.
+ * sets, "NAME" removes; NULL-terminated, NULL for none. Free with process_free_words.
  */
 enum status child_environment_build(char *const *changes, char ***ret, struct error *err);
 
@@ -18,6 +18,5 @@ enum status child_environment_build(char *const *changes, char ***ret, struct er
  */
 enum status child_environment_add_defaults(char *const *changes, const char *const *defaults,
                                            size_t count, char ***list, struct error *err);
-void child_environment_free(char **environment);
 
 #endif

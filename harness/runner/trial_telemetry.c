@@ -40,7 +40,7 @@ void trial_telemetry_start(struct trial_telemetry *telemetry, const struct trial
         if (!telemetry->runs[i])
             log_warning("no telemetry of the %s: %s", names[i], err.message);
     }
-    child_environment_free(envp);
+    process_free_words(envp);
 }
 
 void trial_telemetry_mark(struct trial_telemetry *telemetry)

@@ -131,7 +131,7 @@ static enum status send_artifacts(struct worker *worker, struct error *err)
     return status;
 }
 
-static void report_check(void *context, const struct workload_check *check)
+void worker_report_check(void *context, const struct workload_check *check)
 {
     struct worker *worker = context;
 
@@ -167,7 +167,7 @@ static enum status recheck(struct worker *worker, const char *phase, bool *ret_s
             .passed = true,
         };
 
-        report_check(worker, &check);
+        worker_report_check(worker, &check);
         *ret_same = true;
     } else if (status == STATUS_OK && found.text) {
         if (!worker->verified)
@@ -186,7 +186,7 @@ static enum status verify(struct worker *worker, const char *phase, struct error
     worker->verify_phase = phase;
     TRY(recheck(worker, phase, &same, err));
     if (!same)
-        TRY(workload_verify(worker->instance, report_check, worker, err));
+        TRY(workload_verify(worker->instance, worker_report_check, worker, err));
     if (worker->check_error.code != STATUS_OK) {
         if (err)
             *err = worker->check_error;

@@ -19,14 +19,6 @@ static bool secret_of(const json_t *entry, uint64_t *ret)
     return text != NULL;
 }
 
-static void report(void *context, const struct workload_check *check)
-{
-    struct worker *worker = context;
-
-    if (worker->check_error.code == STATUS_OK)
-        worker_link_send_check(&worker->link, worker->verify_phase, check, &worker->check_error);
-}
-
 static enum status write_one(struct worker *worker, const json_t *entry, struct error *err)
 {
     const char *path = member_string(entry, "path");
@@ -54,7 +46,7 @@ static enum status judge_one(struct worker *worker, const json_t *entry, struct 
 
     worker->verify_phase = member_string(entry, "phase");
     if (status == STATUS_OK)
-        status = workload_judge(&handed, report, worker, err);
+        status = workload_judge(&handed, worker_report_check, worker, err);
     if (status != STATUS_OK)
         return error_prefix(err, "the outputs handed over (%s, iteration %" PRId64 ")",
                             worker->verify_phase, handed.iteration);

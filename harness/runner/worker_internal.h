@@ -81,6 +81,9 @@ struct worker {
     struct error check_error; /* of sending a check */
 };
 
+/* Sends a check of the phase `verify_phase`; a workload_check_fn, `context` is the worker. */
+void worker_report_check(void *context, const struct workload_check *check);
+
 /* Says that the phase that began at `begin_ns` is over now. */
 enum status worker_send_phase(struct worker *worker, const char *name, int64_t begin_ns,
                               struct error *err);

@@ -163,7 +163,7 @@ enum status worker_process_start(struct worker_process *worker, const struct wor
         backend_unbind_process();
         status = process_spawn(&options, &worker->process, err);
     }
-    child_environment_free(envp);
+    process_free_words(envp);
     close(to_worker[0]);
     close(from_worker[1]);
     if (status == STATUS_OK) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/core/text.h"
+#include "protocols/stats/order.h"
 
 /* Seconds up to the year 2255; what is beyond them is an epoch in another unit. */
 #define SECONDS_MAX 9e9
@@ -117,13 +118,6 @@ const char *trace_time_expected(const struct trace_time *time, const char *text)
 
 /* ---- all of them ---- */
 
-static int compare(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* Of the gaps above 0, of which there is one; -1: no memory. */
 static int64_t median_gap(const struct scheduled_request *requests, size_t count)
 {
@@ -135,7 +129,7 @@ static int64_t median_gap(const struct scheduled_request *requests, size_t count
     for (size_t i = 1; i < count; i++)
         if (requests[i].at_ns > requests[i - 1].at_ns)
             gaps[used++] = requests[i].at_ns - requests[i - 1].at_ns;
-    qsort(gaps, used, sizeof(*gaps), compare);
+    order_sort(gaps, used);
     median = gaps[(used - 1) / 2]; /* the lower one of two */
     free(gaps);
     return median;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/process.h"
 #include "harness/runner/child_environment.h"
 #include "harness/runner/environment.h"
 #include "tests/support/unit.h"
@@ -37,11 +38,11 @@ TEST(changes)
     assert_string_equal(value_of(list, "ASSAY_T3"), "");
     assert_string_equal(value_of(list, "ASSAY_T"), "x");
     assert_string_equal(value_of(list, "ASSAY_WORKER_PROTOCOL"), "2");
-    child_environment_free(list);
+    process_free_words(list);
     assert_int_equal(child_environment_build(NULL, &list, NULL), STATUS_OK);
     assert_string_equal(value_of(list, "ASSAY_T2"), "gone");
-    child_environment_free(list);
-    child_environment_free(NULL);
+    process_free_words(list);
+    process_free_words(NULL);
 }
 
 TEST(defaults)
@@ -60,7 +61,7 @@ TEST(defaults)
     assert_string_equal(value_of(list, "ASSAY_T1"), "mine");
     assert_string_equal(value_of(list, "ASSAY_T4"), "default");
     assert_null(value_of(list, "ASSAY_T5"));
-    child_environment_free(list);
+    process_free_words(list);
 }
 
 TEST(relevant)

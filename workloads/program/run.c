@@ -153,17 +153,10 @@ enum status program_open(const struct program_section *section, int64_t batch, s
                : STATUS_OK;
 }
 
-static void free_words(char **words)
-{
-    for (size_t i = 0; words && words[i]; i++)
-        free(words[i]);
-    free(words);
-}
-
 void program_close(struct program *program)
 {
-    free_words(program->argv);
-    free_words(program->check_argv);
+    process_free_words(program->argv);
+    process_free_words(program->check_argv);
     free(program->envp);
     if (program->out_fd > 0)
         close(program->out_fd);
