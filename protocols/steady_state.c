@@ -181,7 +181,6 @@ static void judge_steps(const struct view *view, const struct trend *trend, size
     size_t last = trend->change_count, early = 0, lo, hi;
     double worst = 0;
 
-    ret->change_points = trend->change_count;
     while (!is_last_level(trend, early, tolerance))
         early++;
     ret->verdict = ESTIMATE_STEADY;

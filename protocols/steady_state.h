@@ -59,7 +59,6 @@ struct steady_state {
     double memory_order;   /* of integration, > 0 where long memory fits well enough to be possible:
                               no interval of a mean can be made of such a series */
     double root_distance;  /* undetermined, without memory: n (1 - sum of phi); 0: else */
-    size_t change_points;  /* levels found, less one */
     size_t impulses;       /* single samples far from their neighbours */
     int64_t resolution_ns; /* step of the clock (stats/clock_step), 1 at least; 0: all are equal */
     struct two_state states; /* levels are log ns; meaningful when states.found, or states.levels

@@ -2,7 +2,7 @@
  * rounds - when the rounds of a campaign begin that its protocol spreads over time.
  *
  * Trials that follow each other see one hour of the machine. A protocol with `spread` begins a
- * round, in which every cell has one trial, at equal distances from the plan to so long after it:
+ * round, in which every cell has one trial, at equal intervals from the plan to its end:
  * arms that are compared still follow each other within a round. A round that is late begins at
  * once, and the later ones at their own times.
  */
