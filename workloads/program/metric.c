@@ -1,4 +1,5 @@
 /* The number that a program counts itself, out of what it wrote. */
+#include <ctype.h>
 #include <math.h>
 #include <regex.h>
 #include <stdio.h>
@@ -11,7 +12,8 @@
 #include "workloads/program/program.h"
 
 #define PLACE "{value}"
-#define NUMBER_PATTERN "([-+]?[0-9]*\\.?[0-9]+([eE][-+]?[0-9]+)?)"
+#define NUMBER_PATTERN "([-+]?([0-9]+\\.?[0-9]*|\\.[0-9]+)([eE][-+]?[0-9]+)?)"
+#define SEPARATORS ",.'_" /* within numbers, in one country or another */
 #define NUMBER_TEXT_MAX 64
 #define NUMBERS_MAX ((size_t)1 << 20)
 #define GROUPS 2
@@ -119,17 +121,53 @@ enum status program_check_pattern(const char *pattern, struct error *err)
     return compile(pattern, &expression, err);
 }
 
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/*
+ * Whether what the pattern takes at its beginning or end is cut out of more: the 1 of 1,5, the 234
+ * of 1,234.5, the 1.5 of 1.5k or 1.5µs. What the pattern itself names beside the number was meant.
+ */
+static bool is_cut(const char *text, const char *rest, const regmatch_t at[GROUPS])
+{
+    const char *begin = rest + at[1].rm_so, *end = rest + at[1].rm_eo;
+
+    if (at[0].rm_so == at[1].rm_so && begin - text >= 2 && is_digit(begin[-2]) &&
+        strchr(SEPARATORS, begin[-1]))
+        return true;
+    if (at[0].rm_eo != at[1].rm_eo || !*end)
+        return false;
+    return strchr(SEPARATORS, *end) ? is_digit(end[1]) : !isascii(*end) || isalnum(*end);
+}
+
+static enum status refuse_cut(const char *at, size_t length, struct error *err)
+{
+    return error_set(err, STATUS_INVALID,
+                     "%.*s is a part of a longer word there: write what stands beside the number "
+                     "into the pattern, as in \"" PLACE
+                     "ms\", and have the program write a decimal "
+                     "point and no thousands separator (`environment: {set: [LC_ALL=C]}`)",
+                     (int)length, at);
+}
+
 static enum status match_all(const char *pattern, const char *text, struct numbers *ret,
                              struct error *err)
 {
     CLEANUP(regfree) regex_t expression = {0};
+    const bool is_plain = strstr(pattern, PLACE) != NULL;
     regmatch_t at[GROUPS];
     const char *rest = text;
 
     TRY(compile(pattern, &expression, err));
     while (regexec(&expression, rest, GROUPS, at, rest > text ? REG_NOTBOL : 0) == 0) {
+        const size_t length = at[1].rm_so >= 0 ? (size_t)(at[1].rm_eo - at[1].rm_so) : 0;
+
+        if (is_plain && is_cut(text, rest, at))
+            return refuse_cut(rest + at[1].rm_so, length, err);
         if (at[1].rm_so >= 0)
-            TRY(add_text(ret, rest + at[1].rm_so, (size_t)(at[1].rm_eo - at[1].rm_so), err));
+            TRY(add_text(ret, rest + at[1].rm_so, length, err));
         rest += at[0].rm_eo > 0 ? at[0].rm_eo : 1;
         if (rest[-1] == '\0' || *rest == '\0')
             break;
@@ -187,17 +225,25 @@ static enum status walk(const json_t *value, const char *path, struct numbers *r
     return STATUS_OK;
 }
 
-/* The first JSON value of the text; what programs write before and after it is passed over. */
+/* The first JSON value of the text; what programs write before and after it is passed over, as is
+ * what only begins like one: "[INFO] ready". */
 static enum status find_json(const char *path, const char *text, size_t length, struct numbers *ret,
                              struct error *err)
 {
+    const char *const end = text + length;
     const char *begin = text + strcspn(text, "{[");
-    json_auto_t *json =
-        json_loadb(begin, length - (size_t)(begin - text), JSON_DISABLE_EOF_CHECK, NULL);
 
-    if (!json)
-        return error_set(err, STATUS_NOT_FOUND, "it has no whole JSON value");
-    return walk(json, path, ret, err);
+    while (begin < end) {
+        json_error_t reason;
+        json_auto_t *json =
+            json_loadb(begin, (size_t)(end - begin), JSON_DISABLE_EOF_CHECK, &reason);
+
+        if (json)
+            return walk(json, path, ret, err);
+        begin += reason.position > 1 ? reason.position : 1;
+        begin += begin < end ? strcspn(begin, "{[") : 0;
+    }
+    return error_set(err, STATUS_NOT_FOUND, "it has no whole JSON value");
 }
 
 /* ---- by a column of CSV ---- */
