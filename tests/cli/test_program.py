@@ -103,6 +103,24 @@ class Program(CliTest):
         self.assertAlmostEqual(row["value"], 3, places=9)
         self.assert_verified()
 
+    def test_stale_file(self):
+        """A number that an earlier run left is none of this run's; one that is written again with as many bytes is."""
+        of_a_file = '  metric: {file: out.json, json: ms, unit: ms, better: lower}\n'
+        self.write("out.json", '{"ms": 2.5}')
+        _, call = self.measure(of_a_file, status=1)
+        self.assertIn("the run has not written it: what is there is from before", re.sub(r"\s+", " ", call.err))
+        self.write("bench.py", BENCH + 'count == 4 or open("out.json", "w").write(\'{"ms": 2.5}\')\n')
+        row, call = self.measure(of_a_file, status=1)
+        self.assertIn("what is there is from before", re.sub(r"\s+", " ", call.err))
+        self.write("bench.py", BENCH + 'open("out.json", "w").write(\'{"ms": 2.5}\')\n')
+        row, _ = self.measure(of_a_file)
+        self.assertAlmostEqual(row["value"], 2.5, places=9)
+        os.remove(os.path.join(self.folder, "out.json"))
+        os.mkfifo(os.path.join(self.folder, "out.json"))
+        self.write("bench.py", BENCH)
+        _, call = self.measure(of_a_file, status=1)
+        self.assertIn("it is a pipe or a device", re.sub(r"\s+", " ", call.err))
+
     def test_pairs_and_gate(self):
         declared = self.declare()
         protocol = self.write("evidence.yaml", self.EVIDENCE.replace("min_samples: 20", "min_samples: 3"))

@@ -7,6 +7,8 @@
 #ifndef ASSAY_WORKLOADS_PROGRAM_PROGRAM_H
 #define ASSAY_WORKLOADS_PROGRAM_PROGRAM_H
 
+#include <sys/stat.h>
+
 #include "harness/core/declaration.h"
 #include "harness/core/process.h"
 #include "workloads/workload.h"
@@ -81,6 +83,23 @@ enum status program_check_pattern(const char *pattern, struct error *err);
 enum status program_find_number(const struct program_metric *metric, const char *text,
                                 size_t length, double *ret, struct error *err);
 
+/* ---- metric_file.c ---- */
+
+/*
+ * Notes how the metric's file is before a run. Its time of change is set back by 1 ns where that is
+ * allowed: file systems count in ticks of milliseconds, and a short run that writes as many bytes
+ * as the last one would not be seen.
+ */
+void program_metric_file_mark(const struct program_section *section, struct stat *ret_before);
+
+/*
+ * What the run wrote to it; heap, NUL-terminated. INVALID: it is as it was before the run, so that
+ * its number is an earlier run's; or it is a pipe, a device or larger than 64 MiB. NOT_FOUND.
+ */
+enum status program_metric_file_read(const struct program_section *section,
+                                     const struct stat *before, char **ret, size_t *ret_length,
+                                     struct error *err);
+
 /* ---- run.c ---- */
 
 /* What is run and how, once for all runs of a trial. */
@@ -89,6 +108,7 @@ struct program {
     int64_t batch;
     char **argv, **envp, **check_argv;
     int out_fd, err_fd; /* of the latest run, in memory */
+    struct stat before; /* the metric's file before the next run; st_ino 0: there is none */
     struct program_trace *trace;
     void (*alive)(void *context); /* called once a second and more often while a program runs */
     void *alive_context;
@@ -107,8 +127,9 @@ void program_close(struct program *program);
  */
 enum status program_run(struct program *program, struct program_trace *trace, struct error *err);
 
-/* The number of the latest run, as program_find_number; NAN where the program has no metric. */
-enum status program_number(const struct program *program, double *ret, struct error *err);
+/* The number of the latest run, as program_find_number; NAN where the program has no metric. To be
+ * called after each run: CHECK_FAILED where the metric's file is as the call before left it. */
+enum status program_number(struct program *program, double *ret, struct error *err);
 
 /* Runs the checking command with the program's output as its input; true where there is none. */
 enum status program_run_check(const struct program *program, bool *ret_passed, struct text *ret,

@@ -2,21 +2,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "harness/core/child_output.h"
 #include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
-#include "harness/core/file.h"
 #include "workloads/program/program.h"
 
 #define OUTPUT_MAX ((off_t)64 << 20)
-#define FILE_MAX ((size_t)64 << 20)
 #define LOOK_NS INT64_C(100000000)
 #define TRACE_NS INT64_C(200000) /* between two looks at those that are followed */
 #define GRACE_NS INT64_C(2000000000)
@@ -147,6 +145,8 @@ enum status program_open(const struct program_section *section, int64_t batch, s
     ret->envp = make_environment(&section->environment);
     if (!ret->envp)
         return error_no_memory(err);
+    if (section->metric.file)
+        program_metric_file_mark(section, &ret->before);
     TRY(fill_words(ret, section->command, section->command_count, &ret->argv, err));
     return section->check_count > 0
                ? fill_words(ret, section->check, section->check_count, &ret->check_argv, err)
@@ -316,26 +316,30 @@ static enum status read_source(const struct program *program, char **ret, size_t
                                struct error *err)
 {
     const struct program_metric *metric = &program->section->metric;
-    AUTO_FREE char *path = metric->file ? program_path(program->section, metric->file) : NULL;
 
-    if (!metric->file)
-        return read_output(metric->stream == PROGRAM_STDERR ? program->err_fd : program->out_fd,
-                           ret, ret_length, err);
-    return path ? file_read(path, FILE_MAX, ret, ret_length, err) : error_no_memory(err);
+    if (metric->file)
+        return program_metric_file_read(program->section, &program->before, ret, ret_length, err);
+    return read_output(metric->stream == PROGRAM_STDERR ? program->err_fd : program->out_fd, ret,
+                       ret_length, err);
 }
 
-enum status program_number(const struct program *program, double *ret, struct error *err)
+enum status program_number(struct program *program, double *ret, struct error *err)
 {
     const struct program_metric *metric = &program->section->metric;
     AUTO_FREE char *text = NULL;
     struct error reason = ERROR_INIT;
     size_t length = 0;
+    enum status status;
 
     *ret = NAN;
     if (!metric->unit)
         return STATUS_OK;
-    TRY(read_source(program, &text, &length, err));
-    if (program_find_number(metric, text, length, ret, &reason) == STATUS_OK)
+    status = read_source(program, &text, &length, &reason);
+    if (status == STATUS_OK)
+        status = program_find_number(metric, text, length, ret, &reason);
+    if (metric->file)
+        program_metric_file_mark(program->section, &program->before);
+    if (status == STATUS_OK)
         return STATUS_OK;
     return fail(program, STATUS_CHECK_FAILED, err, "gives no number in %s: %s",
                 metric->file                       ? metric->file
