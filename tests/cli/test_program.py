@@ -161,6 +161,20 @@ class Program(CliTest):
             _, call = self.measure(more, status=1)
             self.assertIn(message, re.sub(r"\s+", " ", call.err))
 
+    def test_timeout(self):
+        """One that is over its time may end by itself; what it left outside of its process group ends as well."""
+        self.write("bench.py", "import os, signal, subprocess, sys, time\n"
+                   "def end(*_):\n    open('ended', 'a').write('x')\n    sys.exit(1)\n"
+                   "signal.signal(signal.SIGTERM, end)\n"
+                   "left = subprocess.Popen(['sh', '-c', 'trap \"\" TERM; sleep 1000'], start_new_session=True)\n"
+                   "open('left', 'a').write('%d\\n' % left.pid)\ntime.sleep(1000)\n")
+        _, call = self.measure("  timeout: 3s\n", status=1)
+        self.assertIn("did not end within 3.00 s, its declared timeout", re.sub(r"\s+", " ", call.err))
+        with open(os.path.join(self.folder, "ended"), encoding="utf-8") as ended:
+            self.assertEqual(ended.read(), "xx")  # of two trials
+        with open(os.path.join(self.folder, "left"), encoding="utf-8") as left:
+            self.assertEqual([pid for pid in left.read().split() if os.path.exists("/proc/" + pid)], [])
+
     def test_ten_megabytes(self):
         self.write("bench.py", 'print("x\\n" * 5000000)\n' + BENCH)
         row, _ = self.measure()

@@ -91,11 +91,15 @@ static void finish(struct workload_instance *base)
 static enum status run(struct program_instance *instance, struct program_trace *trace,
                        struct error *err)
 {
+    enum status status;
+
     instance->program.alive = instance->base.alive;
     instance->program.alive_context = instance->base.alive_context;
-    TRY(program_run(&instance->program, trace, err));
-    instance->runs++;
-    return STATUS_OK;
+    status = program_run(&instance->program, trace, err);
+    instance->runs += status == STATUS_OK;
+    if (status != STATUS_OK)
+        process_end_adopted(); /* count() does it after a run that ended well */
+    return status;
 }
 
 static enum status iterate(struct workload_instance *base, struct error *err)

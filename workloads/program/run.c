@@ -228,6 +228,15 @@ static void follow(struct program_trace *trace, const struct process *process, i
     }
 }
 
+/* Each signal stops a followed one until it is let go on, and so does its end. */
+static void stop_followed(struct program_trace *trace, const struct process *process)
+{
+    process_signal(process, SIGTERM);
+    follow(trace, process, clock_monotonic_ns() + GRACE_NS);
+    process_signal(process, SIGKILL);
+    follow(trace, process, clock_monotonic_ns() + GRACE_NS);
+}
+
 static enum status wait_for(const struct program *program, struct process *process,
                             struct program_trace *trace, struct process_exit *ret,
                             struct error *err)
@@ -247,6 +256,8 @@ static enum status wait_for(const struct program *program, struct process *proce
         if (status != STATUS_OK)
             break;
     }
+    if (trace)
+        stop_followed(trace, process);
     process_stop(process, GRACE_NS, ret);
     return status;
 }
