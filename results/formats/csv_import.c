@@ -1,5 +1,6 @@
 #include "results/formats/csv_import.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -219,15 +220,23 @@ static bool is_summary_of_hyperfine(const char *const *columns, size_t count)
            !strcmp(columns[2], "stddev");
 }
 
+/* "1.5 ms", "1_000", "nan": a sample of its writer, and no name of a column. */
+static bool is_nearly_number(const char *text)
+{
+    char *rest;
+
+    strtod(text, &rest);
+    return rest > text && (*rest == '\0' || !isalpha((unsigned char)*text));
+}
+
 /* One number a line: the first line is one of them, or names the only column. */
 static enum status take_only_column(struct import *import, const char *first, struct error *err)
 {
     double number;
-    char *rest;
 
     import->value = 0;
     import->trial = import->series = -1;
-    if (strtod(first, &rest) > 0 && *rest == ' ')
+    if (!text_parse_double(first, &number) && is_nearly_number(first))
         return refuse(import, 1, err, "write numbers alone, and name their unit with --unit",
                       first);
     if (!text_parse_double(first, &number))

@@ -448,6 +448,8 @@ class ImportJson(CliTest):
                             ('[1, "2"]', "time 2 is"), ("[]", "neither a list of numbers"), ("[[1]]", "neither a list"),
                             ("5\nx\n", ":2:"), ("5\n6,7\n", ":2:"), ("5;6\n", "semicolons"), ("a\tb\n", "tabs"),
                             ("12 ms\n13 ms\n", "write numbers alone, and name their unit with --unit"),
+                            ("12ms\n13\n14\n", ':1: "12ms"'), ("nan\n13\n14\n", ':1: "nan"'),
+                            ("1_000\n1001\n", ':1: "1_000"'), ("+5\n6\n", ':1: "+5"'),
                             ("sample_ns,sample_ns\n5,6\n", "two columns are named sample_ns"),
                             ('{"latency_ms": 1.5}\n{"latency_ms": 1.6}\n', "jq -s 'map(.latency_ms)'"),
                             ('{"a": 1} \r\n{"a": 2}', "is JSON lines")):
