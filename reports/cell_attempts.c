@@ -118,7 +118,19 @@ static bool all_passed(const struct check_row *rows, size_t count)
     return true;
 }
 
-static void say_check_table(struct doc *doc, const struct check_row *rows, size_t count)
+/* What is checked of a cell, as its heading says; `ret_compares`: with a reference. */
+static const char *title_of_checks(const struct view_cell *cell, bool *ret_compares)
+{
+    const char *kind = cell->kind ? cell->kind : "";
+
+    *ret_compares = strcmp(kind, "endpoint") != 0 && strcmp(kind, "program") != 0;
+    if (*ret_compares)
+        return "Outputs against the reference";
+    return !strcmp(kind, "program") ? "Runs, without a reference" : "Answers, without a reference";
+}
+
+static void say_check_table(struct doc *doc, const struct check_row *rows, size_t count,
+                            bool compares)
 {
     static const struct doc_column columns[] = {{"Output", DOC_NAME | DOC_BREAK},
                                                 {"When", 0},
@@ -128,9 +140,9 @@ static void say_check_table(struct doc *doc, const struct check_row *rows, size_
                                                 {"Passed", DOC_NUMBER},
                                                 {"Reason for the tolerance", 0}};
 
-    doc_add(doc,
-            "Largest error over all trials, compared with the fp64 reference before the warmup "
-            "and after the window");
+    doc_add(doc, compares ? "Largest error over all trials, compared with the fp64 reference "
+                            "before the warmup and after the window"
+                          : "Largest error over all trials");
     doc_table(doc, "tight spans", columns, sizeof(columns) / sizeof(*columns));
     for (size_t i = 0; i < count; ++i)
         say_check(doc, &rows[i], i > 0 && same_reason(&rows[i], &rows[i - 1]));
@@ -142,11 +154,10 @@ void cell_checks(struct doc *doc, const struct view_cell *cell)
     AUTO_FREE struct check_row *rows = calloc(CHECK_ROWS_MAX, sizeof(*rows));
     size_t more = 0, count = rows ? merge_checks(cell, rows, &more) : 0;
     const bool is_folded = count > CHECK_ROWS_SHOWN && all_passed(rows, count);
+    bool compares;
 
     doc->out->failed |= !rows;
-    doc_heading(doc, 4, NULL, "%s",
-                cell->kind && !strcmp(cell->kind, "endpoint") ? "Answers, without a reference"
-                                                              : "Outputs against the reference");
+    doc_heading(doc, 4, NULL, "%s", title_of_checks(cell, &compares));
     if (count == 0) {
         doc_say(doc, "none", "no check recorded");
         return;
@@ -156,7 +167,7 @@ void cell_checks(struct doc *doc, const struct view_cell *cell)
         doc_add(doc, "All %zu", count);
         doc_open(doc, DOC_FOLD, NULL);
     }
-    say_check_table(doc, rows, count);
+    say_check_table(doc, rows, count, compares);
     if (is_folded)
         doc_close(doc);
     if (more)

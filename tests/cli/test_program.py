@@ -77,6 +77,9 @@ class Program(CliTest):
         self.assertIn("counted_by_program", json.dumps(self.assay("show", row["id"], "--json", "--db", self.db).json()))
         self.assertIn("counted by the program itself, in tokens/s", re.sub(r"\s+", " ", call.out))
         self.assertIn(row["grade"], ("C", "D"))  # whatever its interval: nobody else has measured it
+        shown = self.assay("show", row["id"], "--all", "--db", self.db).out
+        self.assertIn("Runs, without a reference", shown)
+        self.assertNotIn("fp64 reference", shown)
         time = row["metrics"]["iteration_time"]["value"]
         self.assertTrue(1e6 < time < 60e9, row)
         self.assert_verified()
