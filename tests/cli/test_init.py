@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
@@ -30,6 +31,10 @@ class Init(CliTest):
             with open(os.path.join(self.folder, made["file"]), encoding="utf-8") as file:
                 text = file.read()
             self.assertNotIn("@", text)
+            for command, options in re.findall(r"^#     assay (\w+)([^#\n]*)", text, re.M):
+                usage = self.done(command, "--help").out
+                for option in re.findall(r"--[a-z-]+", options):
+                    self.assertRegex(usage, rf"(?m)^ +(-\w, +)?{option}\b", text)
             if kind["type"] in ("workload", "suite", "protocol", "endpoint"):
                 self.done("describe", "./" + made["file"])
             os.remove(os.path.join(self.folder, made["file"]))
