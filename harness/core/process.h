@@ -32,6 +32,10 @@ struct process_options {
     const char *directory; /* of its own, where `argv[0]` counts from; NULL: this process's */
     const struct process_fd *fds;
     size_t fd_count;
+    /* Called here while the child waits before it executes the program, as a tracer wants it; or
+       NULL. */
+    void (*forked)(void *context, pid_t pid);
+    void *context;
 };
 
 struct process {

@@ -134,14 +134,24 @@ static void enter_root(const struct process_options *options, char *const *envp,
     }
 }
 
+/* Until the parent lets it go. */
+static void wait_before_exec(int gate_fd)
+{
+    char byte;
+
+    while (gate_fd >= 0 && read(gate_fd, &byte, 1) < 0 && errno == EINTR)
+        ;
+}
+
 static void run_child(const struct process_options *options, char *const *envp, pid_t parent,
-                      int null_fd, int error_fd)
+                      int null_fd, int gate_fd, int error_fd)
 {
     setpgid(0, 0);
     if (prctl(PR_SET_PDEATHSIG, SIGKILL))
         fail_child(error_fd, "prctl");
     if (getppid() != parent) /* it died before it could be watched */
         _exit(127);
+    wait_before_exec(gate_fd);
     place_descriptors(options, null_fd, &error_fd);
     reset_signals();
     if (options->root)
@@ -212,10 +222,25 @@ static char **make_environment(const struct process_options *options)
     return ret;
 }
 
+static void close_pipe(const int fds[2])
+{
+    for (int i = 0; i < 2; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+}
+
+/* The child waits at the other end of the gate, which it holds open itself: a byte lets it go. */
+static void let_go(const struct process_options *options, pid_t pid, int gate_fd)
+{
+    options->forked(options->context, pid);
+    while (write(gate_fd, "", 1) < 0 && errno == EINTR)
+        ;
+}
+
 enum status process_spawn(const struct process_options *options, struct process *ret,
                           struct error *err)
 {
-    int error_pipe[2] = {-1, -1}, null_fd = -1;
+    int error_pipe[2] = {-1, -1}, gate[2] = {-1, -1}, null_fd = -1;
     enum status status;
     sigset_t all, before;
     pid_t parent = getpid(), pid;
@@ -227,9 +252,11 @@ enum status process_spawn(const struct process_options *options, struct process 
     if (!environment)
         return error_no_memory(err);
     null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (null_fd < 0 || pipe2(error_pipe, O_CLOEXEC)) {
+    if (null_fd < 0 || pipe2(error_pipe, O_CLOEXEC) ||
+        (options->forked && pipe2(gate, O_CLOEXEC))) {
         status = error_set_errno(err, errno, "cannot start %s: %s", options->argv[0],
                                  null_fd < 0 ? "/dev/null" : "pipe");
+        close_pipe(error_pipe);
         if (null_fd >= 0)
             close(null_fd);
         free(environment);
@@ -240,9 +267,12 @@ enum status process_spawn(const struct process_options *options, struct process 
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pid = fork();
     if (pid == 0)
-        run_child(options, environment, parent, null_fd, error_pipe[1]);
+        run_child(options, environment, parent, null_fd, gate[0], error_pipe[1]);
     if (pid > 0)
         setpgid(pid, pid); /* here too: the group must exist whichever process runs first */
+    if (pid > 0 && options->forked)
+        let_go(options, pid, gate[1]);
+    close_pipe(gate);
     status = pid < 0 ? explain_fork(options, errno, err) : STATUS_OK;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     free(environment);

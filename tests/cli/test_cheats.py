@@ -233,8 +233,8 @@ class Times(CheatTest):
                 status, message = self.measure(LONG_TRIAD, "opencl:0", CHEAT=cheat, **library)
                 (changed, samples), = self.query(
                     "SELECT facts ->> '$.conduct.changed_samples', samples - window_first FROM trial_end")
-                if cheat == "unchanged" and samples - changed < 8:  # it had to do the work of nearly all
-                    self.assertEqual(status, "ok", message)
+                # It had to do the work of nearly all: what is left is too little to be found for certain.
+                if cheat == "unchanged" and samples - changed < 8 and status == "ok":
                     continue
                 self.assertEqual(status, "invalid", message)
                 self.assertTrue(message.startswith(clauses), message)

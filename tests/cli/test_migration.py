@@ -165,7 +165,7 @@ class Migration(CliTest):
                  "import": (self.write("x.json", "[]"),), "amend": ("last/1", "--reason", "x"),
                  "archive": ("last", "--reason", "x"), "accept": (contract,), "decide": (decision,), "history": (),
                  "matrix": ("synthetic", "--over", "device=null:0,null:1"), "calibrate": ("synthetic", "--device", "null:0"),
-                 "checkpoint": (), "results": (), "report": (), "verify": ()}
+                 "checkpoint": (), "results": (), "report": (), "verify": (), "time": ("--", "true")}
         asked = [name for name in commands if "\n      --db=" in self.done(name, "--help").out]
         self.assertEqual(sorted(asked), sorted(words))
         for command in asked:

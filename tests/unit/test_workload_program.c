@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -278,6 +279,31 @@ TEST(trace)
         assert_true(has_env && trace.page_count > 0);
     program_trace_finish(&trace);
     program_close(&program);
+}
+
+/* Neither a program that cannot be executed nor one that has rights of its own is followed. */
+TEST(not_traced)
+{
+    char *missing[] = {(char *)"/no/such/program"}, *owned[] = {(char *)"/tmp/assay_test_setuid"};
+    struct program_section section = section_of(missing, INT64_C(600000000000));
+    struct program_trace trace = {0};
+    struct program program;
+    struct error err = ERROR_INIT;
+
+    assert_int_equal(program_open(&section, 1, &program, &err), STATUS_OK);
+    assert_int_equal(program_run(&program, &trace, &err), STATUS_NOT_FOUND);
+    assert_int_equal(trace.followed_count, 0);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no child is left */
+    program_close(&program);
+
+    assert_int_equal(
+        system("cp /bin/true /tmp/assay_test_setuid && chmod 4755 /tmp/assay_test_setuid"), 0);
+    section = section_of(owned, INT64_C(600000000000));
+    assert_int_equal(program_open(&section, 1, &program, &err), STATUS_OK);
+    assert_int_equal(program_run(&program, &trace, &err), STATUS_OK);
+    assert_true(trace.refused && trace.count == 0);
+    program_close(&program);
+    unlink(owned[0]);
 }
 
 TEST(environment)

@@ -153,8 +153,9 @@ struct program_trace {
     size_t page_count;
 };
 
-/* From now on; the child was just started. */
-void program_trace_begin(struct program_trace *trace, pid_t pid);
+/* From now on; the child waits before it executes the program (process_options.forked). `trace`: a
+ * struct program_trace. */
+void program_trace_begin(void *trace, pid_t pid);
 /* Lets all go on that wait for it; to be called often. */
 void program_trace_step(struct program_trace *trace);
 /* Ends those that are followed still, once the child has ended. */

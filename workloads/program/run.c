@@ -7,11 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "harness/core/child_output.h"
 #include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
+#include "harness/core/text.h"
 #include "workloads/program/program.h"
 
 #define OUTPUT_MAX ((off_t)64 << 20)
@@ -278,26 +280,52 @@ static enum status judge(const struct program *program, const struct process_exi
     return STATUS_OK;
 }
 
+/*
+ * Whether the command is a set-user-ID program, as sudo is: a tracer would take its rights away. A
+ * name without a slash is looked for in this process's PATH.
+ */
+static bool gains_rights(const struct program *program)
+{
+    const char *name = program->argv[0], *at = strchr(name, '/') ? "" : getenv("PATH");
+    struct stat found;
+
+    while (at) {
+        const size_t length = strcspn(at, ":");
+        AUTO_FREE char *path = length > 0 ? text_format("%.*s/%s", (int)length, at, name) : NULL;
+
+        if (stat(path ? path : name, &found) == 0 && S_ISREG(found.st_mode))
+            return (found.st_mode & (S_ISUID | S_ISGID)) != 0;
+        at = at[length] ? at + length + 1 : NULL;
+    }
+    return false;
+}
+
 enum status program_run(struct program *program, struct program_trace *trace, struct error *err)
 {
     const struct process_fd fds[] = {{program->out_fd, STDOUT_FILENO},
                                      {program->err_fd, STDERR_FILENO}};
+    const bool hidden = trace && gains_rights(program);
     const struct process_options options = {.argv = program->argv,
                                             .envp = program->envp,
                                             .directory = program->section->directory,
                                             .fds = fds,
-                                            .fd_count = 2};
+                                            .fd_count = 2,
+                                            .forked = trace && !hidden ? program_trace_begin : NULL,
+                                            .context = trace};
     struct process process = {0};
     struct process_exit end = {0};
     enum status status;
 
     forget_output(program->out_fd);
     forget_output(program->err_fd);
-    TRY(process_spawn(&options, &process, err));
     if (trace)
-        program_trace_begin(trace, process.pid);
-    status = wait_for(program, &process, trace, &end, err);
-    if (trace)
+        trace->refused = hidden;
+    status = process_spawn(&options, &process, err);
+    if (status != STATUS_OK && options.forked)
+        program_trace_end(trace); /* it stops at its end, which nobody waits for */
+    TRY(status);
+    status = wait_for(program, &process, hidden ? NULL : trace, &end, err);
+    if (options.forked)
         program_trace_end(trace);
     return status == STATUS_OK ? judge(program, &end, err) : status;
 }

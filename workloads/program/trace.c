@@ -20,8 +20,10 @@
 #define MAPS_TEXT_MAX ((size_t)16 << 20)
 #define FOLLOWED (PTRACE_O_TRACEEXIT | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK)
 
-void program_trace_begin(struct program_trace *trace, pid_t pid)
+void program_trace_begin(void *context, pid_t pid)
 {
+    struct program_trace *trace = context;
+
     trace->refused = ptrace(PTRACE_SEIZE, pid, NULL, (void *)(uintptr_t)FOLLOWED) != 0;
     if (!trace->refused)
         trace->followed[trace->followed_count++] = pid;
