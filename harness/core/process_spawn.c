@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -222,6 +223,19 @@ static char **make_environment(const struct process_options *options)
     return ret;
 }
 
+/* One that could not execute, and ends; where this process traces it, it stops at its end. */
+static void reap(pid_t pid)
+{
+    int how = 0;
+    pid_t got;
+
+    do {
+        got = waitpid(pid, &how, 0);
+        if (got == pid && WIFSTOPPED(how))
+            ptrace(PTRACE_DETACH, pid, NULL, NULL);
+    } while ((got < 0 && errno == EINTR) || (got == pid && WIFSTOPPED(how)));
+}
+
 static void close_pipe(const int fds[2])
 {
     for (int i = 0; i < 2; i++)
@@ -283,8 +297,7 @@ enum status process_spawn(const struct process_options *options, struct process 
         if (status == STATUS_OK)
             ret->pid = pid;
         else
-            while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-                ;
+            reap(pid);
     }
     close(error_pipe[0]);
     return status;

@@ -170,7 +170,7 @@ class Migration(CliTest):
         self.assertEqual(sorted(asked), sorted(words))
         for command in asked:
             with self.subTest(command):
-                call = self.assay(command, *words[command], "--db", self.db)
+                call = self.assay(command, "--db", self.db, *words[command])
                 self.assertEqual(call.status, 4, call.err)
                 self.assertIn(f"has schema version {version + 1}, this assay knows versions up to {version}; use "
                               "the newer assay that wrote it", " ".join(call.err.split()))

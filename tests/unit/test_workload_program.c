@@ -284,7 +284,8 @@ TEST(trace)
 /* Neither a program that cannot be executed nor one that has rights of its own is followed. */
 TEST(not_traced)
 {
-    char *missing[] = {(char *)"/no/such/program"}, *owned[] = {(char *)"/tmp/assay_test_setuid"};
+    char *missing[] = {(char *)"/no/such/program", (char *)"a", (char *)"b"},
+         *owned[] = {(char *)"/tmp/assay_test_setuid", (char *)"a", (char *)"b"};
     struct program_section section = section_of(missing, INT64_C(600000000000));
     struct program_trace trace = {0};
     struct program program;

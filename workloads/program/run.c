@@ -321,8 +321,8 @@ enum status program_run(struct program *program, struct program_trace *trace, st
     if (trace)
         trace->refused = hidden;
     status = process_spawn(&options, &process, err);
-    if (status != STATUS_OK && options.forked)
-        program_trace_end(trace); /* it stops at its end, which nobody waits for */
+    if (status != STATUS_OK && trace)
+        trace->followed_count = 0; /* it has ended */
     TRY(status);
     status = wait_for(program, &process, hidden ? NULL : trace, &end, err);
     if (options.forked)
