@@ -33,23 +33,23 @@
 #define ESTIMATE_VERSION 12
 
 /*
- * X(constant, id, label, steady): one name of a verdict everywhere; the label differs in blanks and
- * hyphens only. In the order of rank, the best first.
+ * X(constant, id, label, steady, help): one name of a verdict everywhere; the label differs in
+ * blanks and hyphens only. In the order of rank, the best first.
  */
 /* clang-format off */
 #define ESTIMATE_VERDICT_MAP(X)                                                                    \
-    X(STEADY, "steady", "steady", true)                         /* from the first sample */        \
-    X(WARMUP, "after_warmup", "after warmup", true)             /* steady after a slower start */  \
-    X(SLOWDOWN, "after_slowdown", "after slowdown", true)       /* steady after a faster start */  \
-    X(SERVING, "serving", "serving", true) /* a server under load, which has no steady state;    \
-                                              findings say what is wrong with its load or queue */ \
-    X(INSUFFICIENT, "insufficient", "insufficient", false) /* too few (effective)        \
-                                                                   samples within trials to tell */\
-    X(UNDETERMINED, "undetermined", "undetermined", false) /* a random walk or long memory cannot  \
-                                                              be told from a steady state */       \
-    X(BIMODAL, "bimodal", "bimodal", false)                     /* alternates between two levels */\
-    X(DRIFT, "drift", "drift", false)                           /* moves over the whole window */  \
-    X(NON_STATIONARY, "non_stationary", "non-stationary", false) /* the level changed near the end */
+    X(STEADY, "steady", "steady", true, "steady from the first sample")                            \
+    X(WARMUP, "after_warmup", "after warmup", true, "steady after a slower start")                 \
+    X(SLOWDOWN, "after_slowdown", "after slowdown", true, "steady after a faster start")           \
+    X(SERVING, "serving", "serving", true, "a server under load, which has no steady state: "      \
+      "findings say what is wrong with its load or queue")                                         \
+    X(INSUFFICIENT, "insufficient", "insufficient", false,                                         \
+      "too few (effective) samples within trials to tell")                                         \
+    X(UNDETERMINED, "undetermined", "undetermined", false,                                         \
+      "a random walk or long memory cannot be told from a steady state")                           \
+    X(BIMODAL, "bimodal", "bimodal", false, "alternates between two levels")                       \
+    X(DRIFT, "drift", "drift", false, "moves over the whole window")                               \
+    X(NON_STATIONARY, "non_stationary", "non-stationary", false, "the level changed near the end")
 /* clang-format on */
 
 enum estimate_verdict {
@@ -163,6 +163,7 @@ const char *estimate_centre_name(enum estimate_centre centre);
 /* "after_warmup" and "after warmup". */
 const char *estimate_verdict_name(enum estimate_verdict verdict);
 const char *estimate_verdict_label(enum estimate_verdict verdict);
+const char *estimate_verdict_help(enum estimate_verdict verdict); /* what it means */
 /* ESTIMATE_VERDICT_COUNT for NULL and for a name that no verdict has. */
 enum estimate_verdict estimate_verdict_find(const char *name);
 

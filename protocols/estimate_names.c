@@ -6,8 +6,9 @@
 static const struct {
     const char *name, *label;
     bool steady;
+    const char *help;
 } verdicts[ESTIMATE_VERDICT_COUNT] = {
-#define VERDICT_ROW(constant, name, label, steady) {name, label, steady},
+#define VERDICT_ROW(constant, ...) {__VA_ARGS__},
     ESTIMATE_VERDICT_MAP(VERDICT_ROW)
 #undef VERDICT_ROW
 };
@@ -27,6 +28,11 @@ const char *estimate_verdict_name(enum estimate_verdict verdict)
 const char *estimate_verdict_label(enum estimate_verdict verdict)
 {
     return verdict < ESTIMATE_VERDICT_COUNT ? verdicts[verdict].label : "unknown verdict";
+}
+
+const char *estimate_verdict_help(enum estimate_verdict verdict)
+{
+    return verdict < ESTIMATE_VERDICT_COUNT ? verdicts[verdict].help : "";
 }
 
 enum estimate_verdict estimate_verdict_find(const char *name)

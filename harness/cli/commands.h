@@ -42,6 +42,7 @@
     X(worker)                                                                                      \
     X(stack)                                                                                       \
     X(schema)                                                                                      \
+    X(help)                                                                                        \
     X(probe)                                                                                       \
     X(telemetry)
 

@@ -90,15 +90,5 @@ int main(int argc, char **argv)
         return print(manual_append_page);
     if (!strcmp(argv[1], "--completion"))
         return print(manual_append_completion);
-    if (!strcmp(argv[1], "help") && argc > 2) {
-        static char help[] = "--help";
-
-        const char *name = argv[2];
-
-        argv[2] = help;
-        return run(name, argc - 1, argv + 1);
-    }
-    if (!strcmp(argv[1], "help"))
-        return print(manual_append_overview);
     return run(argv[1], argc - 1, argv + 1);
 }

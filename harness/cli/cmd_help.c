@@ -1,0 +1,56 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/cli/command.h"
+#include "harness/cli/commands.h"
+#include "harness/cli/guide.h"
+#include "harness/cli/help.h"
+#include "harness/cli/manual.h"
+#include "harness/cli/output.h"
+#include "harness/core/cleanup.h"
+
+enum { KEY_ROFF = 0x100 };
+
+static const struct command *command_find(const char *name)
+{
+    size_t count;
+    const struct command *const *commands = commands_all(&count);
+
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(commands[i]->name, name))
+            return commands[i];
+    return NULL;
+}
+
+static int run(const struct command_line *line)
+{
+    const char *name = line->argument_count > 0 ? line->arguments[0] : NULL;
+    const struct command *command = name ? command_find(name) : NULL;
+    struct error err = ERROR_INIT;
+    struct text out = TEXT_INIT;
+
+    if (!name) {
+        manual_append_overview(&out);
+        text_append_char(&out, '\n');
+        guide_append_topics(&out);
+    } else if (command && !command_has(line, KEY_ROFF)) {
+        help_append(&out, command);
+    } else if (guide_append(name, command_has(line, KEY_ROFF), &out, &err) != STATUS_OK) {
+        return command_fail(&err);
+    }
+    return output_text(&out);
+}
+
+static const struct argp_option options[] = {
+    {"roff", KEY_ROFF, NULL, 0, "of a topic its manual page, for man"}, {0}};
+
+const struct command command_help = {
+    .name = "help",
+    .arguments = "[COMMAND|TOPIC]",
+    .summary = "Explain a command or a topic: tutorial, drivers, buy, audit, server ...",
+    .options = options,
+    .arguments_max = 1,
+    .first_words = "tutorial drivers buy audit server program troubleshooting glossary grades "
+                   "verdicts metrics findings",
+    .run = run,
+};
