@@ -125,7 +125,7 @@ struct acceptance_chances acceptance_chances(const struct acceptance_rule *rule,
                                        .rejected = fmin(parts.rejected, 1)};
 }
 
-/* Where the order of trials were not looked at: no more than are needed. */
+/* Without looking at the order of trials, which needs more. */
 static bool tells_at_least(const struct acceptance_rule *rule, double sd, uint64_t trials)
 {
     const double df = (double)trials - 1,

@@ -72,9 +72,6 @@ extern const struct declaration_schema workload_batch_entry;
 enum status workload_declaration_load(struct workload *workload, const char *origin,
                                       const char *yaml, size_t length, struct error *err);
 
-/* True for [a-z0-9_-]+ of fewer than WORKLOAD_NAME_MAX characters. */
-bool workload_name_is_valid(const char *name);
-
 /*
  * INVALID at `path` unless 1 <= value <= max. `unit` as in "elements"; `max` is what the kind can
  * address.

@@ -20,6 +20,8 @@
 #include "harness/core/workload_cost.h"
 
 #define WORKLOAD_NAME_MAX 64
+/* Of a workload and of a suite: true for [a-z0-9_-]+ of fewer characters. */
+bool workload_name_is_valid(const char *name);
 
 enum scenario { SCENARIO_SINGLE_STREAM, SCENARIO_OFFLINE, SCENARIO_SERVER };
 const char *scenario_name(enum scenario scenario);

@@ -9,14 +9,6 @@
 extern const struct embed_file kernel_texts[];
 extern const size_t kernel_texts_count;
 
-static const struct embed_file *find_text(const char *file)
-{
-    for (size_t i = 0; i < kernel_texts_count; ++i)
-        if (strcmp(kernel_texts[i].name, file) == 0)
-            return &kernel_texts[i];
-    return NULL;
-}
-
 enum status kernel_text_join(const char *const *files, size_t count, char **ret, struct error *err)
 {
     CLEANUP(text_finish) struct text joined = {0};
@@ -24,7 +16,7 @@ enum status kernel_text_join(const char *const *files, size_t count, char **ret,
 
     text_init(&joined);
     for (size_t i = 0; i < count; ++i) {
-        const struct embed_file *found = find_text(files[i]);
+        const struct embed_file *found = embed_find(kernel_texts, kernel_texts_count, files[i]);
 
         if (found == NULL)
             return error_set(err, STATUS_INTERNAL, "there is no kernel text %s", files[i]);

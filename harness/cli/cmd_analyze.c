@@ -351,7 +351,7 @@ static void tell_left_out(const struct csv_samples *samples)
     if (samples->is_bare)
         log_warning(
             "the unit of the numbers is not declared: they are shown as they are, and where "
-            "words beside them name a time, 1 is taken for a second (--unit ns, us, ms or s)");
+            "the output calls them times, 1 is taken for a second (--unit ns, us, ms or s)");
     EACH(message, samples->left_out)
         log_warning("left out: %s", json_string_value(message));
 }

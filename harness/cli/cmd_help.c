@@ -11,17 +11,6 @@
 
 enum { KEY_ROFF = 0x100 };
 
-static const struct command *command_find(const char *name)
-{
-    size_t count;
-    const struct command *const *commands = commands_all(&count);
-
-    for (size_t i = 0; i < count; i++)
-        if (!strcmp(commands[i]->name, name))
-            return commands[i];
-    return NULL;
-}
-
 static int run(const struct command_line *line)
 {
     const char *name = line->argument_count > 0 ? line->arguments[0] : NULL;
@@ -41,6 +30,8 @@ static int run(const struct command_line *line)
     return output_text(&out);
 }
 
+#define TOPIC_NAME(name, ...) name " "
+
 static const struct argp_option options[] = {
     {"roff", KEY_ROFF, NULL, 0, "of a topic its manual page, for man"}, {0}};
 
@@ -50,7 +41,6 @@ const struct command command_help = {
     .summary = "Explain a command or a topic: tutorial, drivers, buy, audit, server ...",
     .options = options,
     .arguments_max = 1,
-    .first_words = "tutorial drivers buy audit server program troubleshooting glossary grades "
-                   "verdicts metrics findings",
+    .first_words = GUIDE_TOPIC_MAP(TOPIC_NAME),
     .run = run,
 };

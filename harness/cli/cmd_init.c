@@ -1,4 +1,3 @@
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,25 +9,31 @@
 #include "harness/core/file.h"
 #include "harness/core/shell.h"
 #include "harness/core/text.h"
+#include "workloads/declared.h"
 
 extern const struct embed_file init_templates[];
 extern const size_t init_templates_count;
 
-/* What is written, and with which command one goes on; %s is the file. */
+/* X(name, its file, what is written, with which command one goes on; %s is the file) */
+#define KIND_MAP(X)                                                                                \
+    X("workload", "workload.yaml", "what is measured", "assay run %s --protocol quick")            \
+    X("suite", "suite.yaml", "workloads that are measured together",                               \
+      "assay run %s --protocol quick")                                                             \
+    X("protocol", "protocol.yaml", "how long and how often", "assay run triad --protocol %s")      \
+    X("contract", "contract.yaml", "what a supplier declares, and what a buyer does not accept",   \
+      "assay power %s --sd 0.02")                                                                  \
+    X("decision", "decision.yaml", "which of several results to take", "assay decide %s")          \
+    X("prices", "prices.csv", "what devices, energy and staff cost",                               \
+      "assay cost RESULT --item card --prices %s")                                                 \
+    X("endpoint", "endpoint.yaml", "a server that speaks the OpenAI API",                          \
+      "assay run %s --protocol serving_look")
+
 static const struct kind {
     const char *name, *file, *about, *next;
 } kinds[] = {
-    {"workload", "workload.yaml", "what is measured", "assay run %s --protocol quick"},
-    {"suite", "suite.yaml", "workloads that are measured together",
-     "assay run %s --protocol quick"},
-    {"protocol", "protocol.yaml", "how long and how often", "assay run triad --protocol %s"},
-    {"contract", "contract.yaml", "what a supplier declares, and what a buyer does not accept",
-     "assay power %s --sd 0.02"},
-    {"decision", "decision.yaml", "which of several results to take", "assay decide %s"},
-    {"prices", "prices.csv", "what devices, energy and staff cost",
-     "assay cost RESULT --item card --prices %s"},
-    {"endpoint", "endpoint.yaml", "a server that speaks the OpenAI API",
-     "assay run %s --protocol serving_look"},
+#define KIND_ROW(...) {__VA_ARGS__},
+    KIND_MAP(KIND_ROW)
+#undef KIND_ROW
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -38,14 +43,6 @@ static const struct kind *kind_find(const char *name)
         if (!strcmp(kinds[i].name, name))
             return &kinds[i];
     return NULL;
-}
-
-static const char *template_of(const struct kind *kind)
-{
-    for (size_t i = 0; i < init_templates_count; i++)
-        if (!strcmp(init_templates[i].name, kind->file))
-            return init_templates[i].text;
-    return "";
 }
 
 static enum status unknown_kind(const char *name, struct error *err)
@@ -59,8 +56,8 @@ static enum status unknown_kind(const char *name, struct error *err)
 }
 
 /* The declared name: `given` without folders and without the template's extension. */
-static enum status take_name(const struct kind *kind, const char *given, char ret[64],
-                             struct error *err)
+static enum status take_name(const struct kind *kind, const char *given,
+                             char ret[WORKLOAD_NAME_MAX], struct error *err)
 {
     const char *base = file_base_name(given);
     const char *extension = strchr(kind->file, '.');
@@ -68,15 +65,10 @@ static enum status take_name(const struct kind *kind, const char *given, char re
 
     if (length > strlen(extension) && !strcmp(base + length - strlen(extension), extension))
         length -= strlen(extension);
-    for (size_t i = 0; i < length; i++)
-        if (!islower((unsigned char)base[i]) && !isdigit((unsigned char)base[i]) &&
-            base[i] != '_' && base[i] != '-')
-            length = 64;
-    if (length == 0 || length > 63)
+    snprintf(ret, WORKLOAD_NAME_MAX, "%.*s", (int)length, base);
+    if (length >= WORKLOAD_NAME_MAX || !workload_name_is_valid(ret))
         return error_set(err, STATUS_INVALID,
                          "\"%s\": a name has 1 to 63 letters a-z, digits, \"_\" and \"-\"", base);
-    memcpy(ret, base, length);
-    ret[length] = '\0';
     return STATUS_OK;
 }
 
@@ -110,7 +102,7 @@ static enum status write_template(const struct kind *kind, const struct command_
     const char *given = line->argument_count > 1 ? line->arguments[1] : kind->name;
     const char *extension = strchr(kind->file, '.');
     CLEANUP(text_finish) struct text content = TEXT_INIT;
-    char name[64];
+    char name[WORKLOAD_NAME_MAX];
 
     TRY(take_name(kind, given, name, err));
     if (!strcmp(kind->name, "decision") && line->argument_count < 4)
@@ -127,7 +119,7 @@ static enum status write_template(const struct kind *kind, const struct command_
         return error_set(err, STATUS_INVALID,
                          "%s is there already and is left as it is: give another name",
                          ret_path->data);
-    fill(&content, template_of(kind), name, line);
+    fill(&content, embed_find(init_templates, init_templates_count, kind->file)->text, name, line);
     if (!text_ok(ret_path) || !text_ok(&content))
         return error_no_memory(err);
     return file_write_atomic(ret_path->data, content.data, content.length, 0666, err);
@@ -181,19 +173,19 @@ static int run(const struct command_line *line)
     return output_text(&out);
 }
 
+#define KIND_NAME(name, ...) name " "
+
 const struct command command_init = {
     .name = "init",
     .arguments = "[TYPE [NAME [RESULT...]]]",
     .summary = "Write a commented declaration to start from: a workload, a contract ...",
     .text =
-        "TYPE is workload, suite, protocol, contract, decision, prices or endpoint; without one "
-        "they are listed. The file NAME.yaml (prices: NAME.csv) is written in this folder, or "
-        "where "
-        "NAME says, and can be used as it is; a file that is there is left alone. A decision is "
-        "between results, which follow its name.",
+        "`assay init` lists what TYPE may be. The file NAME.yaml (prices: NAME.csv) is written in "
+        "this folder, or where NAME says, and can be used as it is; a file that is there is left "
+        "alone. A decision is between results, which follow its name.",
     .groups = GROUP_JSON,
     .arguments_max = 18,
-    .first_words = "workload suite protocol contract decision prices endpoint",
+    .first_words = KIND_MAP(KIND_NAME),
     .completes = "RESULT",
     .run = run,
 };

@@ -228,7 +228,7 @@ static int run(const struct command_line *line)
 static const struct argp_option options[] = {
     {"protocol", KEY_PROTOCOL, "PROTOCOL|FILE", 0, "how to measure (default: quick)"},
     {"device", KEY_DEVICE, "DEVICE", 0,
-     "whose readings and telemetry are recorded beside it (default: the host's processor)"},
+     "whose readings and telemetry are recorded, too (default: the host's processor)"},
     {"warmup", KEY_WARMUP, "N", 0, "runs of each trial before those of the protocol"},
     {"pattern", KEY_PATTERN, "TEXT", 0,
      "by a number of its standard output in place of the time: \"rate: {value} tokens/s\""},

@@ -63,6 +63,8 @@ struct command {
 
 /* The table of all commands, in the order that help shows them. */
 const struct command *const *commands_all(size_t *ret_count);
+/* The one of this name; NULL: there is none. */
+const struct command *command_find(const char *name);
 
 struct command_option {
     int key;

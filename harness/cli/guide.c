@@ -1,7 +1,9 @@
 #include "harness/cli/guide.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "harness/cli/manual.h"
 #include "harness/cli/output.h"
 #include "harness/core/cleanup.h"
 #include "harness/core/embed.h"
@@ -65,35 +67,23 @@ static void append_findings(struct text *out)
     }
 }
 
-/* In the order in which they are listed; those without `append` are files. */
 static const struct topic {
     const char *name, *title;
     void (*append)(struct text *out);
 } topics[] = {
-    {"tutorial", NULL, NULL},
-    {"drivers", NULL, NULL},
-    {"buy", NULL, NULL},
-    {"audit", NULL, NULL},
-    {"server", NULL, NULL},
-    {"program", NULL, NULL},
-    {"troubleshooting", NULL, NULL},
-    {"glossary", NULL, NULL},
-    {"grades", NULL, NULL},
-    {"verdicts", "Verdicts of a cell", append_verdicts},
-    {"metrics", "Metrics, and what each is", append_metrics},
-    {"findings", "Findings: what a reader must know with a number", append_findings},
+#define TOPIC_ROW(...) {__VA_ARGS__},
+    GUIDE_TOPIC_MAP(TOPIC_ROW)
+#undef TOPIC_ROW
 };
 #define TOPICS (sizeof(topics) / sizeof(topics[0]))
 
-static const char *file_of(const char *name)
+/* Its file, which begins with "# TITLE". */
+static const char *file_of(const struct topic *topic)
 {
-    const size_t length = strlen(name);
+    char name[32];
 
-    for (size_t i = 0; i < guide_texts_count; i++)
-        if (!strncmp(guide_texts[i].name, name, length) &&
-            !strcmp(guide_texts[i].name + length, ".md"))
-            return guide_texts[i].text;
-    return "# \n";
+    snprintf(name, sizeof(name), "%s.md", topic->name);
+    return embed_find(guide_texts, guide_texts_count, name)->text;
 }
 
 /* Its Markdown, which begins with "# TITLE". */
@@ -103,7 +93,7 @@ static void append_markdown(const struct topic *topic, struct text *out)
         text_append_format(out, "# %s\n\n", topic->title);
         topic->append(out);
     } else {
-        text_append(out, file_of(topic->name));
+        text_append(out, file_of(topic));
     }
 }
 
@@ -119,22 +109,22 @@ static void append_plain(struct text *out, const char *words)
             text_append_char(out, *words);
 }
 
-/* roff: bold for ** and `, and no line that begins as a request. */
+/* roff: bold for ** and `. */
 static void append_roff(struct text *out, const char *words)
 {
     bool bold = false;
 
-    text_append(out, *words == '.' || *words == '\'' ? "\\&" : "");
-    for (; *words; words++)
+    while (*words) {
+        const size_t length = strcspn(words, "*`") + (*words == '*' && words[1] != '*');
+
+        manual_append_roff(out, words, length);
+        words += length;
         if (*words == '`' || (*words == '*' && words[1] == '*')) {
-            words += *words == '*';
-            text_append(out, bold ? "\\fR" : "\\fB");
+            words += 1 + (*words == '*');
             bold = !bold;
-        } else {
-            text_append(out, *words == '\\' ? "\\e" : *words == '-' ? "\\-" : "");
-            if (*words != '\\' && *words != '-')
-                text_append_char(out, *words);
+            text_append(out, bold ? "\\fB" : "\\fR");
         }
+    }
     text_append(out, bold ? "\\fR\n" : "\n");
 }
 
@@ -232,7 +222,7 @@ static void write_topic(const char *markdown, bool roff, struct text *out)
 /* "# TITLE" of its Markdown, heap. */
 static char *title_of(const struct topic *topic)
 {
-    const char *text = topic->append ? topic->title : file_of(topic->name) + 2;
+    const char *text = topic->append ? topic->title : file_of(topic) + 2;
 
     return strndup(text, strcspn(text, "\n"));
 }

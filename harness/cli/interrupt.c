@@ -2,13 +2,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "harness/cli/command.h"
 #include "harness/cli/envelope.h"
+#include "harness/core/file.h"
 
 static int write_end = -1;
 static volatile sig_atomic_t seen;
@@ -61,7 +61,5 @@ enum status interrupt_open(enum interrupt_of what, int *ret_fd, struct error *er
 
 bool interrupt_asked(int fd)
 {
-    struct pollfd watched = {.fd = fd, .events = POLLIN};
-
-    return poll(&watched, 1, 0) > 0;
+    return file_wait_readable(fd, 0);
 }

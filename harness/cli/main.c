@@ -25,17 +25,6 @@ static void append_version(struct text *text)
     text_append(text, "assay " ASSAY_VERSION_TEXT "\n");
 }
 
-static const struct command *find(const char *name)
-{
-    size_t count;
-    const struct command *const *commands = commands_all(&count);
-
-    for (size_t i = 0; i < count; i++)
-        if (!strcmp(commands[i]->name, name))
-            return commands[i];
-    return NULL;
-}
-
 static int explain_unknown(const char *name)
 {
     size_t count;
@@ -56,7 +45,7 @@ static int explain_unknown(const char *name)
 /* Runs the command of this name. Output written on the way must have been flushed, too. */
 static int run(const char *name, int argc, char **argv)
 {
-    const struct command *command = find(name);
+    const struct command *command = command_find(name);
 
     if (envelope_asked(argc, argv))
         envelope_begin(command ? command->name : NULL);

@@ -42,7 +42,7 @@ static const struct {
 };
 
 /* roff: a backslash and a leading dot or quote mean something else. */
-static void append_roff_part(struct text *out, const char *string, size_t length)
+void manual_append_roff(struct text *out, const char *string, size_t length)
 {
     bool line_start = true;
 
@@ -61,7 +61,7 @@ static void append_roff_part(struct text *out, const char *string, size_t length
 
 static void append_roff(struct text *out, const char *string)
 {
-    append_roff_part(out, string, strlen(string));
+    manual_append_roff(out, string, strlen(string));
 }
 
 /* Paragraphs are separated by empty lines; lines that begin with a blank are examples. */
@@ -81,7 +81,7 @@ static void append_roff_text(struct text *out, const char *string)
         if (length == 0)
             text_append(out, ".PP\n");
         else {
-            append_roff_part(out, string, length);
+            manual_append_roff(out, string, length);
             text_append_char(out, '\n');
         }
         string += length + (end ? 1 : 0);

@@ -4,6 +4,9 @@
 
 #include "harness/core/text.h"
 
+/* Words as man(7) has them, and a file's lines; `length` bytes. */
+void manual_append_roff(struct text *out, const char *string, size_t length);
+
 /* assay(1) in man(7) macros. */
 void manual_append_page(struct text *text);
 

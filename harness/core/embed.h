@@ -13,11 +13,22 @@
 #define ASSAY_CORE_EMBED_H
 
 #include <stddef.h>
+#include <string.h>
 
 struct embed_file {
     const char *name; /* with extension: "quick.yaml"; with FOLDERS the last folder, too */
     const char *text; /* the file's bytes and a NUL */
     size_t length;    /* without the NUL */
 };
+
+/* The one of this name; NULL: there is none. */
+static inline const struct embed_file *embed_find(const struct embed_file *files, size_t count,
+                                                  const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(files[i].name, name))
+            return &files[i];
+    return NULL;
+}
 
 #endif

@@ -400,6 +400,13 @@ enum status file_draft_end(struct file_draft *draft, enum status status, struct 
     return finish(draft, status, err);
 }
 
+bool file_wait_readable(int fd, int64_t wait_ns)
+{
+    struct pollfd wait = {.fd = fd, .events = POLLIN};
+
+    return poll(&wait, fd >= 0, (int)((wait_ns + 999999) / 1000000)) > 0;
+}
+
 int file_open_memory(const char *name, size_t size)
 {
     struct rlimit most;

@@ -64,6 +64,12 @@ enum status file_draft_end(struct file_draft *draft, enum status status, struct 
 enum status file_write_all(int fd, const void *bytes, size_t length, struct error *err);
 
 /*
+ * Waits up to `wait_ns` (0: looks) for a descriptor to be readable (-1: waits in any case), at most
+ * 24 days; rounded up to milliseconds. What a user who wants to stop makes readable is one.
+ */
+bool file_wait_readable(int fd, int64_t wait_ns);
+
+/*
  * A nameless file in memory that cannot grow beyond `size` (less where the process may not write as
  * large a file), closed on exec; pages are taken as they are written. -1 and errno.
  */

@@ -2,7 +2,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,12 +12,13 @@
 #include <unistd.h>
 
 #include "harness/core/clock.h"
+#include "harness/core/file.h"
 #include "harness/core/text.h"
 #include "harness/core/child_output.h"
 #include "harness/endpoint/client.h"
 
 #define PORT "{port}"
-#define POLL_MS 100
+#define POLL_NS INT64_C(100000000)
 #define HEALTH_TIMEOUT_MS 2000L
 #define GRACE_NS (10 * INT64_C(1000000000))
 
@@ -140,8 +140,6 @@ static enum status wait_ready(const struct endpoint_server_options *options, int
     long http = 0;
 
     for (;;) {
-        struct pollfd wake = {.fd = wake_fd, .events = POLLIN};
-
         TRY(endpoint_server_check(server, err));
         http = ask_health(health);
         if (http == 200)
@@ -150,7 +148,7 @@ static enum status wait_ready(const struct endpoint_server_options *options, int
             break;
         if (progress)
             progress(context, clock_monotonic_ns() - begin);
-        if (poll(&wake, 1, POLL_MS) > 0)
+        if (file_wait_readable(wake_fd, POLL_NS))
             return fail(server, STATUS_INTERRUPTED, "the start of the server was stopped", err);
     }
     text_human_duration((double)options->ready_ns, seconds);

@@ -13,8 +13,8 @@
 
 #include "harness/core/status.h"
 #include "harness/runner/plan.h"
-#include "harness/runner/witness_hold.h"
 #include "harness/runner/rounds.h"
+#include "harness/runner/witness_hold.h"
 #include "results/evidence/key.h"
 #include "results/evidence/ledger.h"
 #include "results/store/store.h"

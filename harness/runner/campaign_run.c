@@ -1,11 +1,11 @@
 #include "harness/runner/campaign.h"
 
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
+#include "harness/core/file.h"
 #include "harness/core/log.h"
 #include "harness/core/text.h"
 #include "harness/runner/campaign_choice.h"
@@ -42,14 +42,6 @@ static struct campaign_cell *find_cell(const struct campaign *campaign, int64_t 
     return NULL;
 }
 
-/* True when the user wants to stop. */
-static bool asked_to_stop(int wake_fd)
-{
-    struct pollfd fd = {wake_fd, POLLIN, 0};
-
-    return poll(&fd, wake_fd >= 0 ? 1 : 0, 0) > 0;
-}
-
 /* What a vendor reports of a device is kept once, with the first trial that runs on it now. */
 static bool is_first_of_device(const struct campaign *campaign, const struct store_pending *pending,
                                size_t at, const struct campaign_cell *cell)
@@ -80,12 +72,12 @@ static enum status expect(const struct campaign *campaign, const struct campaign
         TRY(expected_set(expected, i, campaign->store, cell->message, trials,
                          campaign->resumed && cell->chosen, err));
     }
-    if (pending->count > 0)
-        expected->last_round_utc_ns = rounds_due_utc_ns(&campaign->rounds, campaign->rounds.trials);
-    if (pending->count > 0)
-        expected->before_ns = campaign->doctor_jitter_ns > options->jitter_ns
-                                  ? campaign->doctor_jitter_ns
-                                  : options->jitter_ns;
+    if (pending->count == 0)
+        return STATUS_OK;
+    expected->last_round_utc_ns = rounds_due_utc_ns(&campaign->rounds, campaign->rounds.trials);
+    expected->before_ns = campaign->doctor_jitter_ns > options->jitter_ns
+                              ? campaign->doctor_jitter_ns
+                              : options->jitter_ns;
     return STATUS_OK;
 }
 
@@ -200,16 +192,16 @@ static enum status run_pending(struct campaign *campaign, const struct campaign_
         struct trial_outcome outcome = {0};
         struct schedule schedule = {0};
         size_t index;
-        int64_t begun_ns = clock_monotonic_ns();
+        const int64_t pause_ns = i > 0 ? campaign->cooldown_ns : 0;
+        int64_t begun_ns; /* with its pause, and without the time until its round */
         char *note = NULL;
 
-        if (rounds_wait(&campaign->rounds, trials[i].sequence, i > 0 ? campaign->cooldown_ns : 0,
-                        options->wake_fd, request->progress)) {
+        if (rounds_wait(&campaign->rounds, trials[i].sequence, pause_ns, options->wake_fd,
+                        request->progress)) {
             summary->interrupted = true;
             break;
         }
-        if (campaign->rounds.over_ns > 0)
-            begun_ns = clock_monotonic_ns() - campaign->cooldown_ns;
+        begun_ns = clock_monotonic_ns() - pause_ns;
         if (!cell) {
             status = error_set(err, STATUS_CORRUPT, "planned trial %lld has no cell",
                                (long long)trials[i].sequence);
@@ -217,7 +209,7 @@ static enum status run_pending(struct campaign *campaign, const struct campaign_
         }
         progress_set(request->progress, cell->label);
         status = choose(campaign, cell, options->wake_fd, expected, &begun_ns, err);
-        summary->interrupted = asked_to_stop(options->wake_fd);
+        summary->interrupted = file_wait_readable(options->wake_fd, 0);
         if (status == STATUS_OK && !summary->interrupted)
             status = take_verified(campaign, cell, err);
         if (status != STATUS_OK || summary->interrupted)

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <ftw.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -140,13 +139,6 @@ struct job {
     char *stage; /* becomes the folder */
 };
 
-static bool is_asked_to_stop(int wake_fd)
-{
-    struct pollfd wake = {.fd = wake_fd, .events = POLLIN};
-
-    return wake_fd >= 0 && poll(&wake, 1, 0) > 0;
-}
-
 static void show(struct job *job, const char *what)
 {
     char bytes[TEXT_HUMAN_SIZE], label[sizeof(job->progress.label)];
@@ -198,7 +190,7 @@ static enum status run(struct job *job, const char *what, char *const *argv, str
             show(job, what);
             child_output_forget(words);
             status = process_wait(&process, clock_monotonic_ns() + TICK_NS, &end, err);
-        } while (status == STATUS_TIMEOUT && !is_asked_to_stop(job->install->wake_fd));
+        } while (status == STATUS_TIMEOUT && !file_wait_readable(job->install->wake_fd, 0));
         if (status == STATUS_TIMEOUT) {
             process_stop(&process, STOP_GRACE_NS, &end);
             status = error_set(err, STATUS_INTERRUPTED, "%s: interrupted; nothing was installed",

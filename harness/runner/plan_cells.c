@@ -209,7 +209,7 @@ json_t *plan_endpoint_device(const struct workload *workload)
                      "index", 0, "name", json_object_get(endpoint, "url"));
 }
 
-/* A program runs on the host, whatever it uses beside it; another device is named by --device, and
+/* A program runs on the host, whatever devices it uses; another device is named by --device, and
  * then its readings are recorded. */
 static enum status device_of_host(const struct workload *workload, const json_t *devices,
                                   json_t **ret, struct error *err)

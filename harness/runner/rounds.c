@@ -1,9 +1,9 @@
 #include "harness/runner/rounds.h"
 
-#include <poll.h>
 #include <stdio.h>
 
 #include "harness/core/clock.h"
+#include "harness/core/file.h"
 #include "harness/core/text.h"
 
 /* The date may be set while the campaign waits, and the machine may sleep. */
@@ -20,13 +20,6 @@ int64_t rounds_due_utc_ns(const struct rounds *rounds, int64_t sequence)
            (int64_t)((double)rounds->over_ns * (double)round / (double)(count - 1));
 }
 
-static bool is_readable(int wake_fd, int64_t wait_ns)
-{
-    struct pollfd fd = {wake_fd, POLLIN, 0};
-
-    return poll(&fd, wake_fd >= 0 ? 1 : 0, (int)(wait_ns / 1000000)) > 0;
-}
-
 bool rounds_wait(const struct rounds *rounds, int64_t sequence, int64_t pause_ns, int wake_fd,
                  struct progress *progress)
 {
@@ -34,13 +27,13 @@ bool rounds_wait(const struct rounds *rounds, int64_t sequence, int64_t pause_ns
     char time[TEXT_HUMAN_SIZE], words[TEXT_HUMAN_SIZE + 80];
     int64_t left_ns;
 
-    if (is_readable(wake_fd, pause_ns))
+    if (file_wait_readable(wake_fd, pause_ns))
         return true;
     while ((left_ns = due_ns - clock_utc_ns()) > 0) {
         snprintf(words, sizeof(words), "waiting %s for the next round (spread)",
                  text_human_duration((double)left_ns, time));
         progress_set(progress, words);
-        if (is_readable(wake_fd, left_ns < LOOK_NS ? left_ns + 1000000 : LOOK_NS))
+        if (file_wait_readable(wake_fd, left_ns < LOOK_NS ? left_ns : LOOK_NS))
             return true;
     }
     return false;

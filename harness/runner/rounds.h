@@ -1,10 +1,10 @@
 /*
  * rounds - when the rounds of a campaign begin that its protocol spreads over time.
  *
- * Trials that follow each other see one hour of the machine. A protocol with `spread` begins a
- * round, in which every cell has one trial, at equal intervals from the plan to its end:
- * arms that are compared still follow each other within a round. A round that is late begins at
- * once, and the later ones at their own times.
+ * Trials that follow each other see one hour of the machine. Under a protocol with `spread`, rounds
+ * begin at equal intervals, the first at once and the last when that time is over. In a round every
+ * cell has one trial, so that arms that are compared still follow each other. A round that is late
+ * begins at once, and the later ones at their own times.
  */
 #ifndef ASSAY_RUNNER_ROUNDS_H
 #define ASSAY_RUNNER_ROUNDS_H

@@ -2,13 +2,13 @@
 
 #include <inttypes.h>
 #include <limits.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
+#include "harness/core/file.h"
 #include "harness/core/filter.h"
 #include "harness/core/log.h"
 #include "results/evidence/ledger_witness.h"
@@ -16,14 +16,6 @@
 #define SECOND_NS INT64_C(1000000000)
 #define CALL_NS (60 * SECOND_NS)
 #define PAUSE_MAX_S 30
-
-/* True when the user wants to stop; waits up to `ns`. */
-static bool pause_for(int wake_fd, int64_t ns)
-{
-    struct pollfd fd = {wake_fd, POLLIN, 0};
-
-    return poll(&fd, wake_fd >= 0 ? 1 : 0, (int)((ns + 999999) / 1000000)) > 0;
-}
 
 /* One call; `reason` says what it lacked. INTERRUPTED, or an error of the store. */
 static enum status ask(struct store *store, const struct ledger_checkpoint *head,
@@ -112,7 +104,7 @@ enum status witness_hold(struct store *store, int64_t campaign, const struct wit
         log_info("no trial begins yet: %zu of %" PRId64
                  " witnesses have cosigned the plan%s%s%s; %s; asking again in %" PRId64 " s",
                  have, hold->wanted, have ? " (" : "", names, have ? ")" : "", reason, pause_s);
-        if (pause_for(wake_fd, pause_s * SECOND_NS)) {
+        if (file_wait_readable(wake_fd, pause_s * SECOND_NS)) {
             *ret_interrupted = true;
             return STATUS_OK;
         }
@@ -139,7 +131,7 @@ enum status witness_clock(struct store *store, int64_t campaign, int wake_fd, bo
         if (left_ns > SECOND_NS)
             log_info("a witness's clock is %.1f s ahead of this machine's: waiting for that",
                      (double)(left_ns - SECOND_NS) / 1e9);
-        *ret_interrupted = pause_for(
+        *ret_interrupted = file_wait_readable(
             wake_fd, left_ns < PAUSE_MAX_S * SECOND_NS ? left_ns : PAUSE_MAX_S * SECOND_NS);
     }
     return STATUS_OK;

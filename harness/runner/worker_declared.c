@@ -268,7 +268,7 @@ enum status worker_declared_read(const struct worker_declared *worker, const cha
     enum status status;
 
     if (worker->built_in && !embedded)
-        return error_set(err, STATUS_NOT_FOUND, "%s has no file %s beside it", worker->origin,
+        return error_set(err, STATUS_NOT_FOUND, "%s has no file %s in its folder", worker->origin,
                          file);
     if (embedded) {
         copy = malloc(embedded->length + 1);

@@ -128,7 +128,7 @@ static bool is_digit(char c)
 
 /*
  * Whether what the pattern takes at its beginning or end is cut out of more: the 1 of 1,5, the 234
- * of 1,234.5, the 1.5 of 1.5k or 1.5µs. What the pattern itself names beside the number was meant.
+ * of 1,234.5, the 1.5 of 1.5k or 1.5µs. What the pattern itself has around the number was meant.
  */
 static bool is_cut(const char *text, const char *rest, const regmatch_t at[GROUPS])
 {
@@ -145,7 +145,7 @@ static bool is_cut(const char *text, const char *rest, const regmatch_t at[GROUP
 static enum status refuse_cut(const char *at, size_t length, struct error *err)
 {
     return error_set(err, STATUS_INVALID,
-                     "%.*s is a part of a longer word there: write what stands beside the number "
+                     "%.*s is a part of a longer word there: write the text around the number "
                      "into the pattern, as in \"" PLACE
                      "ms\", and have the program write a decimal "
                      "point and no thousands separator (`environment: {set: [LC_ALL=C]}`)",
