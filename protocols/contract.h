@@ -73,7 +73,10 @@ enum status contract_power(const struct contract *contract, double sd, json_t **
                            struct error *err);
 extern const struct type contract_power_type;
 
-/* The margin of the protocol that a contract's JSON names, of `standard` where there is none. */
+/*
+ * The margin of the protocol that a contract's JSON names, where it is one of assay's own, else
+ * that of `standard`: a file that somebody else's contract names is not opened.
+ */
 double contract_margin(const json_t *contract);
 
 #endif

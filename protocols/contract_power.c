@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "harness/core/cleanup.h"
+#include "harness/core/declaration.h"
 #include "harness/core/member.h"
 #include "protocols/contract.h"
 #include "protocols/protocol.h"
@@ -127,13 +128,11 @@ const struct type contract_power_type =
 
 double contract_margin(const json_t *contract)
 {
-    static const char *const otherwise = "standard";
     const char *name = member_string(contract, "protocol");
-    struct error ignored = ERROR_INIT;
     CLEANUP(protocol_finish) struct protocol protocol = {0};
 
-    if ((!name || protocol_find(name, &protocol, &ignored) != STATUS_OK) &&
-        protocol_find(otherwise, &protocol, &ignored) != STATUS_OK)
+    if ((!name || declaration_is_path(name) || protocol_find(name, &protocol, NULL) != STATUS_OK) &&
+        protocol_find("standard", &protocol, NULL) != STATUS_OK)
         return 0;
     return protocol.estimate.margin;
 }

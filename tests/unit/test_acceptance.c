@@ -2,8 +2,11 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #include "harness/core/random.h"
+#include "protocols/contract.h"
 #include "protocols/stats/distribution.h"
 #include "tests/support/unit.h"
 
@@ -120,6 +123,23 @@ TEST(up_to_which_correlation_a_verdict_stands)
     assert_float_equal(acceptance_holds_to(1, 1 / 1.1, 1 / 1.21), 0.6, 1e-12);
     assert_true(isnan(acceptance_holds_to(1, 1, 1.21)));
     assert_true(isnan(acceptance_holds_to(1, NAN, 1.21)));
+}
+
+/* A reader's page must not open what somebody else's contract names. */
+TEST(margin)
+{
+    static const char *const names[] = {NULL, "standard", "no_such_protocol", "./own.yaml"};
+    FILE *own = fopen("own.yaml", "we");
+
+    assert_non_null(own);
+    fputs("name: own\nextends: quick\nanalysis: {margin: 0.2}\n", own);
+    assert_int_equal(fclose(own), 0);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        json_auto_t *contract = json_pack("{s:s?}", "protocol", names[i]);
+
+        assert_float_equal(contract_margin(contract), 0.01, 1e-12);
+    }
+    unlink("own.yaml");
 }
 
 TEST(trials)
