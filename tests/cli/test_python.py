@@ -1,4 +1,4 @@
-"""The Python package: frames against what assay itself reports, read-only, and the second verifier."""
+"""Views in Python: frames against what assay itself reports, read-only, and the second verifier."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ import unittest
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 sys.path.insert(0, os.path.join(ROOT, "tests", "support"))
 sys.path.insert(0, os.path.join(ROOT, "results", "python"))
-import assay_results  # noqa: E402
+from assay import views  # noqa: E402
 from assay_cli import CliTest, run_tests  # noqa: E402
 
 
@@ -24,32 +24,32 @@ def needs(module):
 
 class Python(CliTest):
     def open(self):
-        db = assay_results.open(self.db)
+        db = views.open(self.db)
         self.addCleanup(db.close)
         return db
 
     def test_what_is_no_database_is_refused(self):
         for path in (self.write("text", "no database" * 100), os.path.join(self.folder, "nowhere")):
-            with self.assertRaises(assay_results.Error):
-                assay_results.open(path)
+            with self.assertRaises(views.Error):
+                views.open(path)
         other = os.path.join(self.folder, "other.db")
         with sqlite3.connect(other) as db:
             db.execute("CREATE TABLE t (x)")
-        with self.assertRaisesRegex(assay_results.Error, "no database of assay"):
-            assay_results.open(other)
+        with self.assertRaisesRegex(views.Error, "no database of assay"):
+            views.open(other)
 
     def test_verify_by_the_second_verifier(self):
         self.run_synthetic()
-        self.assertEqual(assay_results.verify(self.db), [])
+        self.assertEqual(views.verify(self.db), [])
         with sqlite3.connect(self.db) as db:
             for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'").fetchall():
                 db.execute(f'DROP TRIGGER "{name}"')
             db.execute("UPDATE cell SET workload_name = 'another'")
-        self.assertTrue(assay_results.verify(self.db))
-        with self.assertRaises(assay_results.Error):
-            assay_results.verify(os.path.join(self.folder, "nowhere"))
-        with self.assertRaisesRegex(assay_results.Error, "ASSAY_SOURCE"):
-            assay_results.verify(self.db, source=self.folder)
+        self.assertTrue(views.verify(self.db))
+        with self.assertRaises(views.Error):
+            views.verify(os.path.join(self.folder, "nowhere"))
+        with self.assertRaisesRegex(views.Error, "ASSAY_SOURCE"):
+            views.verify(self.db, source=self.folder)
 
     def test_it_writes_nothing(self):
         self.run_synthetic()
@@ -62,8 +62,8 @@ class Python(CliTest):
         self.run_synthetic()
         bundle = os.path.join(self.folder, "r.assay")
         self.assertEqual(self.assay("bundle", "last", "-o", bundle, "--db", self.db).status, 0)
-        self.assertEqual(assay_results.verify(bundle), [])
-        with assay_results.open_bundle(bundle, assay=os.environ["ASSAY"]) as db:
+        self.assertEqual(views.verify(bundle), [])
+        with views.open_bundle(bundle, assay=os.environ["ASSAY"]) as db:
             path = db.path
             self.assertTrue(path.exists())
         self.assertFalse(path.exists())
@@ -71,8 +71,8 @@ class Python(CliTest):
             text = file.read()
         with open(bundle, "w", encoding="utf-8") as file:
             file.write(text.replace('"synthetic"', '"syntheticc"'))
-        with self.assertRaises(assay_results.Error):
-            assay_results.open_bundle(bundle, assay=os.environ["ASSAY"])
+        with self.assertRaises(views.Error):
+            views.open_bundle(bundle, assay=os.environ["ASSAY"])
 
     @needs("pandas")
     def test_frames(self):
@@ -91,7 +91,7 @@ class Python(CliTest):
         self.assertEqual(len(samples), index[0][0])
         window = self.query("SELECT window_first FROM trials WHERE trial = ?", trial)
         self.assertEqual(int(samples["warmup"].sum()), window[0][0])
-        with self.assertRaisesRegex(assay_results.Error, "no view nonsense"):
+        with self.assertRaisesRegex(views.Error, "no view nonsense"):
             db.view("nonsense")
 
     @needs("pandas")
@@ -101,7 +101,7 @@ class Python(CliTest):
 
         self.run_settled()
         folder = os.path.join(self.folder, "it's parquet")
-        done = subprocess.run([sys.executable, "-m", "assay_results", "parquet", self.db, folder],
+        done = subprocess.run([sys.executable, "-m", "assay.views", "parquet", self.db, folder],
                               env=dict(os.environ, PYTHONPATH=os.path.join(ROOT, "results", "python")),
                               capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -117,7 +117,7 @@ class Python(CliTest):
         if not mypy:
             self.skipTest("no mypy")
         done = subprocess.run([mypy, "--strict", "--ignore-missing-imports", "--cache-dir", self.folder,
-                               os.path.join(ROOT, "results", "python", "assay_results")],
+                               os.path.join(ROOT, "results", "python", "assay")],
                               capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stdout)
 

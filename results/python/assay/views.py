@@ -1,10 +1,16 @@
-"""Results of assay in Python: views of a database or a bundle as pandas frames, read-only.
+"""The views of a database or a bundle, by SQL, as pandas frames, read-only.
 
-    import assay_results
-    with assay_results.open("assay.db") as db:
+    import assay.views
+    with assay.views.open("assay.db") as db:
         frame = db.results(steady=True)
-        samples = db.samples(trial=1)
-    assay_results.verify("assay.db")
+        best = db.query("SELECT workload, max(value) FROM results GROUP BY 1")
+    assay.views.verify("assay.db")
+
+It reads by Python's own SQLite: do not have a store of assay.open(write=True) open on the same file meanwhile, since
+two copies of SQLite in one process do not see each other's locks.
+
+`python3 -m assay.views parquet DATABASE FOLDER [VIEW]...` writes views as Parquet, `... verify FILE` runs the second
+verifier.
 """
 
 from __future__ import annotations
@@ -19,6 +25,8 @@ import tempfile
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Optional, Union
 
+from ._native import Error, program
+
 if TYPE_CHECKING:
     import pandas
 
@@ -26,10 +34,6 @@ __all__ = ["Database", "Error", "open", "open_bundle", "verify"]
 
 Path = Union[str, "os.PathLike[str]"]
 STEADY = ("steady", "after_warmup", "after_slowdown")  # verdicts whose value is a headline
-
-
-class Error(Exception):
-    """The file is not what it was taken for, or a program that is needed is not there."""
 
 
 class Database:
@@ -129,12 +133,12 @@ class _Bundle(Database):
         self._folder.cleanup()
 
 
-def open_bundle(path: Path, assay: str = "assay") -> Database:
-    """A bundle as a database. The program `assay` verifies it and takes it in; Error where it does not hold."""
-    folder = tempfile.TemporaryDirectory(prefix="assay-results-")
+def open_bundle(path: Path, assay: Optional[Path] = None) -> Database:
+    """A bundle as a database. The program (default: the one of this package) verifies it; Error where it fails."""
+    folder = tempfile.TemporaryDirectory(prefix="assay-views-")
     database = pathlib.Path(folder.name) / "bundle.db"
     try:
-        done = subprocess.run([assay, "import", "--format", "bundle", "--db", str(database), "--",
+        done = subprocess.run([assay or program(), "import", "--format", "bundle", "--db", str(database), "--",
                                str(path)], capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise Error(done.stderr.strip() or f"{assay} ended with {done.returncode}")
@@ -163,3 +167,25 @@ def verify(path: Path, source: Optional[Path] = None) -> list[str]:
     if done.returncode not in (0, 1) or (done.returncode == 1) != bool(found):
         raise Error(f"{path}: the verifier ended with {done.returncode}: {done.stderr.strip()}")
     return found
+
+
+def _main(words: list[str]) -> int:
+    try:
+        if len(words) >= 3 and words[0] == "parquet":
+            with open(words[1]) as database:
+                for path in database.parquet(words[2], tuple(words[3:]) or None):
+                    print(path)
+            return 0
+        if len(words) == 2 and words[0] == "verify":
+            found = verify(words[1])
+            print("\n".join(found) or "verified")
+            return 1 if found else 0
+    except Error as error:
+        print(f"assay.views: {error}", file=sys.stderr)
+        return 4
+    print("usage: python3 -m assay.views parquet DATABASE FOLDER [VIEW]... | verify FILE", file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(_main(sys.argv[1:]))

@@ -1,0 +1,5 @@
+"""python3 -m assay: the program."""
+
+from .program import main
+
+main()
