@@ -26,7 +26,8 @@ enum status html_pairs_load(struct store *store, const struct view *view, struct
         bool has_arms = false;
 
         for (size_t k = 0; k < view->cell_count; ++k)
-            has_arms = has_arms || (view->cells[k].campaign == i && view->cells[k].arm);
+            has_arms = has_arms || (view->cells[k].campaign == i && view->cells[k].arm &&
+                                    view->cells[k].evidence); /* a first look is not judged */
         if (!has_arms || !view->campaigns[i].uid)
             continue;
         status = campaign_comparison_make(store, view->campaigns[i].uid, NULL, &options, one, &why);

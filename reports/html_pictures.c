@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "harness/core/cleanup.h"
+#include "harness/core/member.h"
 #include "reports/escape.h"
 #include "reports/html_serving.h"
 #include "reports/plot.h"
@@ -26,7 +27,7 @@ static bool has_value(const struct view_cell *cell)
 {
     enum metric_id id;
 
-    return view_headline(cell, &id) && !cell->arm && !cell->imported.present;
+    return view_headline(cell, &id) && !cell->imported.present;
 }
 
 struct family {
@@ -210,78 +211,163 @@ static void append_precisions(struct text *out, const struct family *family, siz
                     "against the fp64 reference, on a logarithmic scale.");
 }
 
-/* ---- batch ---- */
+/* ---- batch, or another number that was set ---- */
 
-static int by_batch(const void *a, const void *b)
+/* The arm's variable that is a number, "NAME=VALUE" or NULL, of what it was given. */
+static const char *number_setting(const struct view_cell *cell)
+{
+    EACH(one, json_object_get(json_object_get(cell->root, "arm_settings"), "environment")) {
+        const char *setting = json_string_value(one),
+                   *equals = setting ? strchr(setting, '=') : NULL;
+        double value;
+
+        if (equals && text_parse_double(equals + 1, &value))
+            return setting;
+    }
+    return NULL;
+}
+
+/* What a curve is drawn over, in words, and where a result stands on it; false: nowhere. */
+struct sweep {
+    const char *noun; /* "batch", "OMP_NUM_THREADS" */
+    bool (*x)(const struct view_cell *cell, double *ret);
+};
+
+static bool batch_of(const struct view_cell *cell, double *ret)
+{
+    *ret = (double)cell->batch.value;
+    return cell->batch.known;
+}
+
+static bool number_of(const struct view_cell *cell, double *ret)
+{
+    const char *setting = number_setting(cell);
+
+    return setting && text_parse_double(strchr(setting, '=') + 1, ret);
+}
+
+/* What else tells curves apart: "bf16", "fp32, batch 8, OMP_PROC_BIND=close". New; NULL: no memory.
+ */
+static char *curve_name(const struct view_cell *cell, const struct sweep *sweep)
+{
+    const char *drawn = sweep->x == number_of ? number_setting(cell) : NULL;
+    CLEANUP(text_finish) struct text name = TEXT_INIT;
+
+    text_append(&name, cell->precision ? cell->precision : "?");
+    if (drawn && cell->batch.known && cell->batch.value != 1)
+        text_append_format(&name, ", batch %lld", (long long)cell->batch.value);
+    EACH(one, json_object_get(json_object_get(cell->root, "arm_settings"), "environment"))
+        if (json_string_value(one) != drawn)
+            text_append_format(&name, ", %s", json_string_value(one));
+    return text_ok(&name) ? strdup(name.data) : NULL;
+}
+
+static int by_x(const void *a, const void *b)
 {
     const double x = ((const struct plot_point *)a)->x, y = ((const struct plot_point *)b)->x;
 
     return (x > y) - (x < y);
 }
 
-/* One metric over the batch, a curve per precision; nothing with fewer than two batches. */
-static void append_over_batch(struct text *out, const struct family *family, enum metric_id id,
-                              const char *heading, const char *svg_id)
-{
-    AUTO_FREE struct plot_point *points = calloc(FAMILY_MAX, sizeof(*points));
-    struct plot_curve curves[CHART_SLOTS];
+/* The curves of one picture and what they are made of. */
+struct curves {
+    struct plot_point *points;
+    char *names[CHART_SLOTS]; /* heap */
+    struct plot_curve list[CHART_SLOTS];
+    size_t used, count;
     double ticks[FAMILY_MAX];
-    struct metric_value largest = {.value = 0};
-    struct plot_xy plot = {.heading = heading,
-                           .description =
-                               "A mark per batch with its interval, a line per precision.",
-                           .curves = curves};
-    size_t used = 0, batches = 0;
+    size_t tick_count;
+    struct metric_value largest;
+};
+
+static void curves_finish(struct curves *curves)
+{
+    free(curves->points);
+    for (size_t i = 0; i < CHART_SLOTS; ++i)
+        free(curves->names[i]);
+}
+
+static void add_tick(struct curves *curves, double x)
+{
+    for (size_t i = 0; i < curves->tick_count; ++i)
+        if (curves->ticks[i] == x)
+            return;
+    curves->ticks[curves->tick_count++] = x;
+}
+
+static void add_point(struct curves *curves, const struct view_cell *cell, enum metric_id id,
+                      const struct sweep *sweep)
+{
+    const struct metric_value *value = view_metric(cell, id);
+    struct plot_point *point = &curves->points[curves->used];
+    double x;
+
+    if (!value || !value->has_value || !sweep->x(cell, &x))
+        return;
+    if (value->value > curves->largest.value)
+        curves->largest = *value;
+    *point = plot_point_at(x, value->value);
+    point->title = cell->result;
+    point->hollow = value->grade == METRIC_GRADE_D;
+    if (value->has_interval) {
+        point->y_lo = value->lo;
+        point->y_hi = value->hi;
+    }
+    add_tick(curves, x);
+    ++curves->used;
+}
+
+/* The curve of the i-th member and of those after it that have its name. False: no memory. */
+static bool add_curve(struct curves *curves, const struct family *family, size_t i, bool *done,
+                      enum metric_id id, const struct sweep *sweep)
+{
+    const size_t from = curves->used;
+    char *name = curve_name(member(family, i), sweep);
+
+    curves->names[curves->count] = name;
+    for (size_t k = i; name && k < family->count; ++k) {
+        AUTO_FREE char *other = curve_name(member(family, k), sweep);
+
+        if (!text_same(other, name))
+            continue;
+        done[k] = true;
+        add_point(curves, member(family, k), id, sweep);
+    }
+    if (!name || curves->used == from)
+        return name != NULL;
+    qsort(curves->points + from, curves->used - from, sizeof(*curves->points), by_x);
+    curves->list[curves->count] = (struct plot_curve){.name = name,
+                                                      .slot = curves->count,
+                                                      .line = true,
+                                                      .dots = true,
+                                                      .points = curves->points + from,
+                                                      .count = curves->used - from};
+    ++curves->count;
+    return true;
+}
+
+/* One metric over what was swept, a curve for all else; nothing with fewer than two values. */
+static void append_over(struct text *out, const struct family *family, const struct sweep *sweep,
+                        enum metric_id id, const char *heading, const char *svg_id)
+{
+    CLEANUP(curves_finish)
+    struct curves curves = {.points = calloc(FAMILY_MAX, sizeof(*curves.points))};
     bool done[FAMILY_MAX] = {false};
 
-    out->failed = out->failed || !points;
-    for (size_t i = 0; points && i < family->count && plot.count < CHART_SLOTS; ++i) {
-        const size_t from = used;
+    out->failed = out->failed || !curves.points;
+    for (size_t i = 0; !out->failed && i < family->count && curves.count < CHART_SLOTS; ++i)
+        out->failed = !done[i] && !add_curve(&curves, family, i, done, id, sweep);
+    if (curves.tick_count > 1 && curves.largest.value > 0) {
+        const struct number_unit unit = view_metric_unit(id, &curves.largest);
+        struct plot_xy plot = {.heading = heading,
+                               .description = "A mark per result with its interval, a line for "
+                                              "what else is alike.",
+                               .curves = curves.list,
+                               .count = curves.count};
 
-        if (done[i])
-            continue;
-        for (size_t k = i; k < family->count; ++k) {
-            const struct view_cell *cell = member(family, k);
-            const struct metric_value *value = view_metric(cell, id);
-            size_t b = 0;
-
-            if (!text_same(cell->precision, member(family, i)->precision))
-                continue;
-            done[k] = true;
-            if (!value || !value->has_value || !cell->batch.known)
-                continue;
-            if (value->value > largest.value)
-                largest = *value;
-            points[used] = plot_point_at((double)cell->batch.value, value->value);
-            points[used].title = cell->result;
-            points[used].hollow = value->grade == METRIC_GRADE_D;
-            if (value->has_interval) {
-                points[used].y_lo = value->lo;
-                points[used].y_hi = value->hi;
-            }
-            while (b < batches && ticks[b] != points[used].x)
-                ++b;
-            if (b == batches)
-                ticks[batches++] = points[used].x;
-            ++used;
-        }
-        if (used == from)
-            continue;
-        qsort(points + from, used - from, sizeof(*points), by_batch);
-        curves[plot.count] = (struct plot_curve){.name = member(family, i)->precision,
-                                                 .slot = plot.count,
-                                                 .line = true,
-                                                 .dots = true,
-                                                 .points = points + from,
-                                                 .count = used - from};
-        ++plot.count;
-    }
-    if (batches > 1 && largest.value > 0) {
-        const struct number_unit unit = view_metric_unit(id, &largest);
-
-        plot.x = plot_axis_new("batch", (struct number_unit){1, ""}, true);
-        plot.x.ticks = ticks;
-        plot.x.tick_count = batches;
+        plot.x = plot_axis_new(sweep->noun, (struct number_unit){1, ""}, true);
+        plot.x.ticks = curves.ticks;
+        plot.x.tick_count = curves.tick_count;
         plot.y = plot_axis_new(unit.name, unit, false);
         text_append(out, "<figure>");
         plot_xy(out, svg_id, &plot);
@@ -289,23 +375,50 @@ static void append_over_batch(struct text *out, const struct family *family, enu
     }
 }
 
-static void append_batches(struct text *out, const struct family *family, size_t number)
+static void append_sweep(struct text *out, const struct family *family, const struct sweep *sweep,
+                         const char *caption, size_t number)
 {
     enum metric_id id = METRIC_ITERATION_TIME;
     CLEANUP(text_finish) struct text body = TEXT_INIT;
-    char svg_id[32];
+    CLEANUP(text_finish) struct text what = TEXT_INIT;
+    AUTO_FREE char *heading = text_format("Rate over %s", sweep->noun);
+    char svg_id[40];
 
     view_headline(member(family, 0), &id);
-    snprintf(svg_id, sizeof(svg_id), "batch-%zu-r", number);
+    text_append(&what, "By ");
+    escape_html(&what, sweep->noun);
+    text_append_char(&what, ':');
+    out->failed = out->failed || !text_ok(&what) || !heading;
+    if (out->failed)
+        return;
+    snprintf(svg_id, sizeof(svg_id), "%s-%zu-r", sweep->x == batch_of ? "batch" : "setting",
+             number);
     if (id != METRIC_ITERATION_TIME)
-        append_over_batch(&body, family, id, "Rate over batch", svg_id);
+        append_over(&body, family, sweep, id, heading, svg_id);
     svg_id[strlen(svg_id) - 1] = 't';
-    append_over_batch(&body, family, METRIC_ITERATION_TIME, "Time of an iteration over batch",
-                      svg_id);
+    memcpy(heading, "Time", strlen("Time"));
+    append_over(&body, family, sweep, METRIC_ITERATION_TIME, heading, svg_id);
     if (body.length > 0)
-        append_part(out, family, "By batch:", "", &body,
-                    "A larger batch does more work at a time and takes longer to answer: both "
-                    "together say which one a load wants.");
+        append_part(out, family, what.data, "", &body, caption);
+}
+
+static void append_batches(struct text *out, const struct family *family, size_t number)
+{
+    append_sweep(out, family, &(struct sweep){"batch", batch_of},
+                 "A larger batch does more work at a time and takes longer to answer: both "
+                 "together say which one a load wants.",
+                 number);
+}
+
+static void append_settings(struct text *out, const struct family *family, size_t number)
+{
+    const char *setting = number_setting(member(family, 0));
+    AUTO_FREE char *name = strndup(setting, strcspn(setting, "="));
+
+    out->failed = out->failed || !name;
+    if (name)
+        append_sweep(out, family, &(struct sweep){name, number_of},
+                     "One setting, with each of its values, measured in turns.", number);
 }
 
 /* ---- roofline ---- */
@@ -454,7 +567,22 @@ static void append_roofline(struct text *out, const struct family *family, size_
 
 /* ---- all of them ---- */
 
-enum picture { PICTURE_PRECISION, PICTURE_BATCH, PICTURE_ROOFLINE, PICTURE_COUNT };
+enum picture { PICTURE_PRECISION, PICTURE_BATCH, PICTURE_SETTING, PICTURE_ROOFLINE, PICTURE_COUNT };
+
+static bool same_variable(const struct view_cell *a, const struct view_cell *b)
+{
+    const char *of_a = number_setting(a), *of_b = number_setting(b);
+    const size_t length = strcspn(of_a, "=");
+
+    return of_b && strcspn(of_b, "=") == length && !strncmp(of_a, of_b, length);
+}
+
+/* Arms stand in the picture of what was set; in the others they would stand on each other. */
+static bool is_for(enum picture picture, const struct view_cell *cell)
+{
+    return has_value(cell) &&
+           (picture == PICTURE_SETTING ? number_setting(cell) != NULL : !cell->arm);
+}
 
 static bool belongs(enum picture picture, const struct family *family, const struct view_cell *cell)
 {
@@ -466,6 +594,8 @@ static bool belongs(enum picture picture, const struct family *family, const str
                first->batch.value == cell->batch.value && !has_precision(family, cell->precision);
     case PICTURE_BATCH:
         return is_family(first, cell) && cell->batch.known;
+    case PICTURE_SETTING:
+        return is_family(first, cell) && same_variable(first, cell);
     default:
         return first->campaign == cell->campaign &&
                text_same(first->device_spec, cell->device_spec);
@@ -475,8 +605,8 @@ static bool belongs(enum picture picture, const struct family *family, const str
 static void append_pictures(struct text *out, enum picture picture, const struct view *view,
                             const struct html_error *errors)
 {
-    static void (*const draw[])(struct text *, const struct family *,
-                                size_t) = {append_precisions, append_batches, append_roofline};
+    static void (*const draw[])(struct text *, const struct family *, size_t) = {
+        append_precisions, append_batches, append_settings, append_roofline};
     AUTO_FREE bool *done = calloc(view->cell_count + 1, sizeof(*done));
     size_t number = 0;
 
@@ -484,10 +614,10 @@ static void append_pictures(struct text *out, enum picture picture, const struct
     for (size_t i = 0; done && i < view->cell_count; ++i) {
         struct family family = {.view = view, .errors = errors, .cells = {i}, .count = 1};
 
-        if (done[i] || !has_value(&view->cells[i]))
+        if (done[i] || !is_for(picture, &view->cells[i]))
             continue;
         for (size_t k = i + 1; k < view->cell_count && family.count < FAMILY_MAX; ++k)
-            if (!done[k] && has_value(&view->cells[k]) &&
+            if (!done[k] && is_for(picture, &view->cells[k]) &&
                 belongs(picture, &family, &view->cells[k])) {
                 family.cells[family.count++] = k;
                 done[k] = true;

@@ -9,6 +9,7 @@
 #include "harness/cli/envelope.h"
 #include "harness/cli/interrupt.h"
 #include "harness/cli/output.h"
+#include "harness/cli/pair_request.h"
 #include "harness/cli/results_view.h"
 #include "harness/cli/run_plan.h"
 #include "harness/cli/run_start.h"
@@ -40,7 +41,8 @@ enum {
     KEY_WITNESS_COMMAND,
     KEY_WITNESSES,
     KEY_ROSTER,
-    KEY_WORKER
+    KEY_WORKER,
+    KEY_OVER
 };
 
 #define JITTER_NS (10 * (int64_t)1000000000)
@@ -52,8 +54,15 @@ struct request {
     const char *devices[CELL_LIST_MAX];
     const char *names[CONTRACT_ITEMS_MAX]; /* of a contract's workloads */
     enum implementation implementations[CELL_LIST_MAX];
-    struct arm_spec spec; /* who measures */
+    struct arm_spec arms[PAIR_ARMS_MAX]; /* who measures; with --over how, an arm a combination */
+    size_t arm_count;
 };
+
+static void request_finish(struct request *request)
+{
+    for (size_t i = 0; i < PAIR_ARMS_MAX; i++)
+        arm_spec_finish(&request->arms[i]);
+}
 
 static enum status take_implementation(void *context, const char *word, struct error *err)
 {
@@ -77,16 +86,52 @@ static enum status take_worker(const char *name, struct request *request, struct
 {
     AUTO_FREE char *setting = text_format("worker=%s", name);
     enum status status =
-        setting ? arm_spec_add(&request->spec, setting, err) : error_no_memory(err);
+        setting ? arm_spec_add(&request->arms[0], setting, err) : error_no_memory(err);
 
-    if (status != STATUS_OK || !request->spec.worker)
+    if (status != STATUS_OK || !request->arms[0].worker)
         return status;
-    request->plan.spec = &request->spec;
+    request->plan.spec = &request->arms[0];
     return request->plan.implementation_count == 0
                ? STATUS_OK
                : error_set(err, STATUS_INVALID,
                            "--implementation chooses among assay's own ways: leave it out, or "
                            "--worker");
+}
+
+/* Settings that have an option of their own are read as that; the others become arms. */
+static enum status read_over(const struct command_line *line, struct request *request,
+                             struct error *err)
+{
+    const char *over;
+
+    request->arm_count = 1;
+    for (size_t n = 0; (over = command_value_at(line, KEY_OVER, n)); n++) {
+        bool taken;
+
+        TRY(cell_lists_over(over, &request->lists, &taken, err));
+        if (!strncmp(over, "device=", 7) || !strncmp(over, "workload=", 9))
+            return error_set(err, STATUS_INVALID, "--over %s: name %s", over,
+                             over[0] == 'd' ? "each by --device" : "the workloads themselves");
+        if (!taken)
+            TRY(arms_cross(request->arms, &request->arm_count, over, err));
+    }
+    cell_lists_apply(&request->lists, &request->plan);
+    return STATUS_OK;
+}
+
+static enum status build_plan(struct request *request, struct plan *ret, struct error *err)
+{
+    struct plan_request arms[PAIR_ARMS_MAX];
+
+    if (request->arm_count < 2)
+        return plan_build(&request->plan, ret, err);
+    for (size_t i = 0; i < request->arm_count; i++) {
+        arms[i] = request->plan;
+        arms[i].sweep = true;
+        arms[i].spec = &request->arms[i];
+        arms[i].other = &request->arms[i ? 0 : 1];
+    }
+    return plan_build_arms(arms, request->arm_count, ret, err);
 }
 
 static enum status read_request(const struct command_line *line, struct request *request,
@@ -110,11 +155,11 @@ static enum status read_request(const struct command_line *line, struct request 
         request->devices[request->plan.device_count++] = value;
     }
     TRY(cell_lists_read(line, KEY_PRECISION, KEY_BATCH, &request->lists, err));
-    cell_lists_apply(&request->lists, &request->plan);
     TRY(cell_list_each(line, KEY_IMPLEMENTATION, take_implementation, request, err));
     value = command_value(line, KEY_WORKER);
     if (value)
         TRY(take_worker(value, request, err));
+    TRY(read_over(line, request, err));
     value = command_value(line, KEY_ORDER_SEED);
     if (value) {
         int64_t seed;
@@ -337,12 +382,13 @@ static const char *stray_option(const struct command_line *line)
     static const struct {
         int key;
         const char *name;
-    } new_plan[] = {{KEY_DEVICE, "--device"},         {KEY_PROTOCOL, "--protocol"},
-                    {KEY_PRECISION, "--precision"},   {KEY_BATCH, "--batch"},
-                    {KEY_EMULATE, "--emulate"},       {KEY_IMPLEMENTATION, "--implementation"},
-                    {KEY_WORKER, "--worker"},         {KEY_NONCE, "--nonce"},
-                    {KEY_ORDER_SEED, "--order-seed"}, {KEY_QUESTION, "--question"},
-                    {KEY_DRY_RUN, "--dry-run"},       {KEY_PLAN_ONLY, "--plan-only"}};
+    } new_plan[] = {{KEY_DEVICE, "--device"},       {KEY_PROTOCOL, "--protocol"},
+                    {KEY_PRECISION, "--precision"}, {KEY_BATCH, "--batch"},
+                    {KEY_EMULATE, "--emulate"},     {KEY_IMPLEMENTATION, "--implementation"},
+                    {KEY_WORKER, "--worker"},       {KEY_OVER, "--over"},
+                    {KEY_NONCE, "--nonce"},         {KEY_ORDER_SEED, "--order-seed"},
+                    {KEY_QUESTION, "--question"},   {KEY_DRY_RUN, "--dry-run"},
+                    {KEY_PLAN_ONLY, "--plan-only"}};
 
     for (size_t i = 0; i < sizeof(new_plan) / sizeof(new_plan[0]); i++)
         if (command_has(line, new_plan[i].key))
@@ -441,11 +487,11 @@ static int plan_and_run(const struct command_line *line, const struct contract *
 
     if (read_request(line, &request, &err) != STATUS_OK ||
         (contract && apply_contract(line, contract, &request, &err) != STATUS_OK) ||
-        plan_build(&request.plan, &plan, &err) != STATUS_OK) {
-        arm_spec_finish(&request.spec);
+        build_plan(&request, &plan, &err) != STATUS_OK) {
+        request_finish(&request);
         return command_fail(&err);
     }
-    arm_spec_finish(&request.spec);
+    request_finish(&request);
     return command_has(line, KEY_DRY_RUN) ? show_plan(line, &plan)
                                           : run_start(line, &plan, results_view_table);
 }
@@ -488,6 +534,9 @@ static const struct argp_option options[] = {
     {"worker", KEY_WORKER, "NAME[@VERSION]", 0,
      "who measures: a framework of `assay worker list`, or the path of a worker.yaml, with "
      ",mode=NAME and ,threads=N after it (default: assay's own kernels)"},
+    {"over", KEY_OVER, "KEY=VALUE,...", OPTION_REPEATS,
+     "measure with each value of a setting of `assay ab`, of batch or of precision, and with all "
+     "combinations of several; 1..8x2 is 1,2,4,8"},
     {"emulate", KEY_EMULATE, NULL, 0,
      "run precisions that are only emulated, too; results are labelled so"},
     {"resume", KEY_RESUME, "CAMPAIGN", 0, "continue an interrupted campaign (`last`: the newest)"},
@@ -539,6 +588,7 @@ const struct command command_run = {
         "\n"
         "  assay run first-look\n"
         "  assay run gemm --precision fp32,bf16 --implementation portable,vendor\n"
+        "  assay run triad --device cpu:0 --over threads=1..8x2\n"
         "  assay run triad my-model.yaml --protocol standard --db evidence.db\n"
         "  assay run --resume last",
     .options = options,

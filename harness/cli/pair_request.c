@@ -76,36 +76,38 @@ static enum status extend_arm(const struct arm_spec *from, const char *key, size
     return STATUS_OK;
 }
 
-/* Every arm so far with each value of this list. */
-static enum status cross(struct pair_request *request, const char *over, struct error *err)
+enum status arms_cross(struct arm_spec *specs, size_t *arms, const char *over, struct error *err)
 {
-    const char *equals = strchr(over, '='), *rest = equals ? equals + 1 : NULL;
+    const char *equals = strchr(over, '='), *rest;
     struct arm_spec made[PAIR_ARMS_MAX] = {{0}};
+    AUTO_FREE char *list = NULL;
     size_t count = 0, part = 0;
     enum status status = STATUS_OK;
     bool last = false;
 
     if (!equals || equals == over)
         return error_set(err, STATUS_INVALID, "--over %s: write KEY=VALUE,VALUE,...", over);
+    TRY(cell_list_ranges(equals + 1, &list, err));
+    rest = list;
     do {
         AUTO_FREE char *value = next_value(&rest, part, &last);
 
         part = last ? 0 : part + 1;
-        for (size_t i = 0; value && i < request->count && status == STATUS_OK; i++) {
+        for (size_t i = 0; value && i < *arms && status == STATUS_OK; i++) {
             if (count == PAIR_ARMS_MAX)
                 status = error_set(err, STATUS_INVALID, "more than %d arms", PAIR_ARMS_MAX);
             else
-                status = extend_arm(&request->specs[i], over, (size_t)(equals - over), value,
-                                    &made[count++], err);
+                status = extend_arm(&specs[i], over, (size_t)(equals - over), value, &made[count++],
+                                    err);
         }
         if (!value)
             status = error_no_memory(err);
     } while (status == STATUS_OK && (!last || *rest));
     for (size_t i = 0; i < PAIR_ARMS_MAX; i++) {
-        arm_spec_finish(&request->specs[i]);
-        request->specs[i] = made[i];
+        arm_spec_finish(&specs[i]);
+        specs[i] = made[i];
     }
-    request->count = count;
+    *arms = count;
     return status;
 }
 
@@ -116,7 +118,7 @@ static enum status read_matrix(const struct command_line *line, struct pair_requ
 
     request->count = 1;
     for (size_t n = 0; (over = command_value_at(line, KEY_PAIR_OVER, n)) != NULL; n++)
-        TRY(cross(request, over, err));
+        TRY(arms_cross(request->specs, &request->count, over, err));
     if (request->count < 2)
         return error_set(err, STATUS_INVALID,
                          "--over gives one arm alone; name two values, such as "

@@ -44,9 +44,16 @@ struct pair_request {
 };
 
 /*
+ * Crosses `*arms` arms (PAIR_ARMS_MAX of memory, 1 at first) with the values of "KEY=VALUE,...":
+ * each arm becomes one for every value, with that setting added and the value in its name. A range
+ * stands for its numbers, {X,Y} in a value for several, and no value for no setting. INVALID says
+ * what to write; the arms are still to be finished.
+ */
+enum status arms_cross(struct arm_spec *specs, size_t *arms, const char *over, struct error *err);
+
+/*
  * `workloads` outlives the request. The arms are --a and --b, or, where the command has it, all
- * combinations of the values of --over KEY=VALUE,...; {X,Y} in a value stands for several, and no
- * value for no setting. INVALID says what to write.
+ * combinations of the values of --over KEY=VALUE,... (arms_cross). INVALID says what to write.
  */
 enum status pair_request_read(const struct command_line *line, const char *const *workloads,
                               size_t workload_count, struct pair_request *ret, struct error *err);

@@ -105,6 +105,22 @@ static enum status add_compiler(struct arm_spec *spec, const char *command, cons
     return add_change(spec, text_format("ASSAY_CC=%s", command), err);
 }
 
+/* Of assay's own worker on a processor; a framework's are set with its name. */
+static enum status add_threads(struct arm_spec *spec, const char *count, const char *setting,
+                               struct error *err)
+{
+    int64_t threads;
+
+    if (!text_parse_i64(count, &threads) || threads < 1 || threads > 65536)
+        return error_set(err, STATUS_INVALID, "\"%s\": write a whole number from 1 to 65536",
+                         setting);
+    if (spec->worker)
+        return error_set(err, STATUS_INVALID,
+                         "\"%s\": the threads of a worker are set with it: worker=NAME,threads=%s",
+                         setting, count);
+    return add_change(spec, text_format("OMP_NUM_THREADS=%s", count), err);
+}
+
 /*
  * Only this driver is offered to the worker, and its own libraries are found before others
  * (driver_path.h). A folder and no file: Khronos's loader reads folders alone.
@@ -210,6 +226,8 @@ enum status arm_spec_add(struct arm_spec *spec, const char *setting, struct erro
         return set_worker(spec, setting + 7, err);
     if (!strncmp(setting, "driver=", 7))
         return add_driver(spec, setting + 7, setting, err);
+    if (!strncmp(setting, "threads=", 8))
+        return add_threads(spec, setting + 8, setting, err);
     if (!strncmp(setting, "cc=", 3))
         return add_compiler(spec, setting + 3, setting, err);
     if (!strncmp(setting, "lib:", 4))
@@ -238,8 +256,8 @@ enum status arm_spec_add(struct arm_spec *spec, const char *setting, struct erro
     return error_set(
         err, STATUS_INVALID,
         "\"%s\": write device=D, backend=B, precision=P, implementation=portable or vendor, "
-        "emulate, workload=W, worker=NAME, driver=NAME|FOLDER, cc=COMMAND, lib:NAME=PATH, "
-        "env:NAME=VALUE or root=DIR",
+        "emulate, workload=W, worker=NAME, driver=NAME|FOLDER, cc=COMMAND, threads=N, "
+        "lib:NAME=PATH, env:NAME=VALUE or root=DIR",
         setting);
 }
 

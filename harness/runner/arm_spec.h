@@ -9,6 +9,7 @@
  *   driver=NAME|FOLDER    the OpenCL driver of an installed stack (intel-opencl-rt@2024.2), of the
  *                       ICD file /etc/OpenCL/vendors/NAME.icd, or of the one in FOLDER
  *   cc=COMMAND          the C compiler of the cpu backend (the variable ASSAY_CC)
+ *   threads=N           of OpenMP, which the cpu backend runs kernels with (OMP_NUM_THREADS)
  *   lib:NAME=PATH       open this file as the vendor library NAME, or that of an installed stack
  *                       (lib:nvrtc=nvidia-cuda-nvrtc@13.0)
  *   env:NAME=VALUE      set a variable for the worker (env:NAME: remove it)

@@ -368,7 +368,8 @@ enum status plan_build_arms(const struct plan_request *arms, size_t count, struc
     json_auto_t *probe = NULL;
 
     TRY(find_protocol(&arms[0], &plan.protocol, err));
-    TRY(check_evidence(&plan.protocol, err));
+    if (!arms[0].sweep)
+        TRY(check_evidence(&plan.protocol, err));
     TRY(probe_arms(arms, count, &probe, err));
     for (size_t i = 0; i < count; i++) {
         const size_t before = plan.cell_count, of_first = i ? before / i : 0;

@@ -45,6 +45,7 @@ struct plan_request {
     const struct arm_spec *spec; /* how the worker must differ; NULL: not at all */
     /* Of a pair, the other arm's: what its worker does not run is not asked of this one. */
     const struct arm_spec *other;
+    bool sweep; /* the arms are measured side by side and not judged: any protocol will do */
 };
 
 struct plan_cell {

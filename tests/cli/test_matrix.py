@@ -56,6 +56,30 @@ class Matrix(CliTest):
         self.assertEqual([r["arm"] for r in self.assay("results", "--db", self.db, "--json").json()],
                          ["x1, as it is", "x2, as it is", "x1, y", "x2, y"])
 
+    def test_sweep(self):
+        """run --over: values of a setting side by side, under any protocol, and a curve over them."""
+        call = self.assay("run", "synthetic", "--device", "null:0", "--protocol", self.fast(), "--over",
+                          "threads=1..4x2", "--over", "batch=1", "--db", self.db, "--json")
+        self.assertEqual(call.status, 0, call.err)
+        rows = call.json()["results"]
+        self.assertEqual([(row["arm"], row["batch"]) for row in rows], [("1", 1), ("2", 1), ("4", 1)])
+        settings = [self.assay("show", row["id"], "--json", "--db", self.db).json()["arm_settings"] for row in rows]
+        self.assertEqual([one["environment"] for one in settings], [[f"OMP_NUM_THREADS={n}"] for n in (1, 2, 4)])
+        page = os.path.join(self.folder, "page.html")
+        self.assertEqual(self.assay("report", "--html", page, "--db", self.db).status, 0)
+        with open(page, encoding="utf-8") as file:
+            text = file.read()
+        self.assertIn("How fast is synthetic", text)
+        if all(row["value"] for row in rows):
+            self.assertIn("Time over OMP_NUM_THREADS", text)
+        for over, said in (("threads=4..1", "a range that goes up"), ("threads=1..9x1", "a range that goes up"),
+                           ("threads=1..2000000000", "more than 64 numbers"), ("threads=1..20", "more than 16 arms"),
+                           ("threads=0", "from 1 to 65536"), ("device=null:0", "by --device"),
+                           ("workload=triad", "the workloads themselves"), ("batch=two", "--batch two")):
+            call = self.assay("run", "synthetic", "--device", "null:0", "--over", over, "--db", self.db)
+            self.assertEqual(call.status, 2, over)
+            self.assertIn(said, call.err)
+
     def test_refused(self):
         for words, text in (((), "say with --over"), (("--over", "cc"), "write KEY=VALUE"),
                             (("--over", "env:A=1"), "one arm alone"),
