@@ -24,6 +24,7 @@
     X(cost)                                                                                        \
     X(decide)                                                                                      \
     X(plan)                                                                                        \
+    X(fleet)                                                                                       \
     X(history)                                                                                     \
     X(reproduce)                                                                                   \
     X(analyze)                                                                                     \

@@ -7,9 +7,9 @@
 #include "results/analysis/judged.h"
 
 static const struct judgement *const judgements[] = {
-    &judgement_ab,      &judgement_accept,    &judgement_baseline, &judgement_calibration,
-    &judgement_compare, &judgement_cost,      &judgement_decide,   &judgement_gate,
-    &judgement_plan,    &judgement_reproduce,
+    &judgement_ab,      &judgement_accept, &judgement_baseline,  &judgement_calibration,
+    &judgement_compare, &judgement_cost,   &judgement_decide,    &judgement_fleet,
+    &judgement_gate,    &judgement_plan,   &judgement_reproduce,
 };
 
 const struct judgement *judgement_find(const char *name)

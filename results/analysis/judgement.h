@@ -47,6 +47,7 @@ extern const struct judgement judgement_calibration;
 extern const struct judgement judgement_compare;
 extern const struct judgement judgement_cost;
 extern const struct judgement judgement_decide;
+extern const struct judgement judgement_fleet;
 extern const struct judgement judgement_gate;
 extern const struct judgement judgement_plan;
 extern const struct judgement judgement_reproduce;

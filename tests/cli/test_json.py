@@ -6,11 +6,13 @@ import glob
 import json
 import os
 import signal
+import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from assay_cli import ASSAY, CliTest, document, run_tests, skip_when_busy, validator, wait_until  # noqa: E402
+from test_fleet import NAMED  # noqa: E402
 
 SAMPLES = "series,trial,sample_ns\n" + "".join(f"s,{t},{1000 + (7 * i + 3 * t) % 11}\n"
                                                for t in range(3) for i in range(100))
@@ -83,6 +85,7 @@ class Json(CliTest):
         self.first, self.second = (self.assay(*run, "--json").json()["results"][0]["id"] for _ in "ab")
         self.assertEqual(self.assay(*run, ASSAY_NULL="launch_ns=200000,seed=1,fault=download_corrupt@2").status, 1)
         self.serve()
+        self.fleet = self.serve_fleet()
         self.run_words = run
 
     def serve(self):
@@ -97,6 +100,15 @@ class Json(CliTest):
                 return
         skip_when_busy(self)
         self.fail("no server keeps up here")
+
+    def serve_fleet(self):
+        """A database of three units; None where hosts cannot be named."""
+        fleet = os.path.join(self.folder, "fleet.db")
+        for unit in ("one", "two", "three"):
+            if subprocess.run([*NAMED, unit, ASSAY, "run", "synthetic", "--device", "null:0", "--protocol", self.fast(),
+                               "--db", fleet], capture_output=True, env=self.environment(), check=False).returncode:
+                return None
+        return fleet
 
     def calls(self):
         """Of every command with --json, calls that succeed; statuses other than 0 are verdicts."""
@@ -133,6 +145,7 @@ class Json(CliTest):
             "decide": [[self.write("decision.yaml", DECISION % (self.first, self.second))]],
             "accept": [[self.write("contract.yaml", CONTRACT), self.served.split("/")[0]]],
             "plan": [[self.served, "--demand", "1"]],
+            "fleet": [["synthetic", "--db", self.fleet]] if self.fleet else [],
             "reproduce": [[self.first]],
             "analyze": [[samples], [pairs, "--paired"], [two, "--baseline", SAMPLES.splitlines()[1].split(",")[0]]],
             "power": [["--sd", "0.01"], [self.first], [self.write("contract.yaml", CONTRACT), "--sd", "0.01"],
@@ -161,7 +174,7 @@ class Json(CliTest):
                   if line.startswith("  ") and not line.startswith("   ")]
         with_json = sorted(name for name in listed
                            if name.isalpha() and "--json" in self.assay(name, "--help").out)
-        self.first = self.second = self.served = "x"
+        self.first = self.second = self.served = self.fleet = "x"
         self.assertEqual(with_json, sorted(self.commands))
         self.assertEqual(sorted(self.calls()), sorted(self.commands))
 
@@ -189,7 +202,7 @@ class Json(CliTest):
         "ab": (["synthetic", "--a", "nonsense"], "invalid"), "gate": (["ffffffff"], "not_found"),
         "cost": (["ffffffff/1", "--prices", "no-file.csv"], "not_found"),
         "history": (["ffffffff/1"], "not_found"), "matrix": (["synthetic", "--over", "nonsense"], "invalid"),
-        "plan": (["ffffffff/1", "--demand", "1"], "not_found"),
+        "plan": (["ffffffff/1", "--demand", "1"], "not_found"), "fleet": (["no_such_workload"], "not_found"),
         "accept": (["no-file.yaml"], "not_found"), "decide": (["no-file.yaml"], "not_found"),
         "reproduce": (["ffffffff/1"], "not_found"), "analyze": (["no-file.csv"], "not_found"),
         "power": (["--sd", "2"], "invalid"), "calibrate": (["--comparisons", "0"], "invalid"),

@@ -162,6 +162,7 @@ class Migration(CliTest):
                  "ab": ("synthetic", "--a", "device=null:0", "--b", "device=null:0"), "gate": ("a/1", "b/1"),
                  "reproduce": ("last/1",), "power": ("last/1",), "bundle": ("last", "-o", "x.assay"),
                  "export": ("csv",), "cost": ("last/1", "--prices", prices), "plan": ("last/1", "--demand", "1"),
+                 "fleet": ("synthetic",),
                  "import": (self.write("x.json", "[]"),), "amend": ("last/1", "--reason", "x"),
                  "archive": ("last", "--reason", "x"), "accept": (contract,), "decide": (decision,), "history": (),
                  "matrix": ("synthetic", "--over", "device=null:0,null:1"), "calibrate": ("synthetic", "--device", "null:0"),

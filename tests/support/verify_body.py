@@ -218,7 +218,7 @@ def possible(kind, body):
     return {"calibration": ["done", "interrupted"], "cost": ["cost"], "plan": ["plan"], "baseline": ["baseline"],
             "gate": [body.get("gate", {}).get("decision")],
             "reproduce": [body.get("reproduce", {}).get("verdict")],
-            "accept": [said], "decide": [said], "ab": [said] if body.get("verdict") else [said, "none"], "compare": [said]}.get(kind, [])
+            "accept": [said], "decide": [said], "fleet": [said], "ab": [said] if body.get("verdict") else [said, "none"], "compare": [said]}.get(kind, [])
 
 
 def verdicts(verifier):

@@ -5,7 +5,7 @@ in results/FORMAT.md. A function says what is wrong, or None.
 import math
 import statistics
 
-from verify_decisions import beta, student
+from verify_student import beta, student
 from verify_figures import alike, close, number, range_of
 
 VERSIONS = (18, 19, 20, 21, 22, 23, 24)  # of comparisons: the rules of this text

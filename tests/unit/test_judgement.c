@@ -5,9 +5,9 @@
 #include "tests/support/unit.h"
 
 static const struct judgement *const kinds[] = {
-    &judgement_ab,      &judgement_accept,    &judgement_baseline, &judgement_calibration,
-    &judgement_compare, &judgement_cost,      &judgement_decide,   &judgement_gate,
-    &judgement_plan,    &judgement_reproduce,
+    &judgement_ab,      &judgement_accept, &judgement_baseline,  &judgement_calibration,
+    &judgement_compare, &judgement_cost,   &judgement_decide,    &judgement_fleet,
+    &judgement_gate,    &judgement_plan,   &judgement_reproduce,
 };
 
 static bool says(const struct judgement *judgement, const char *body, const char *verdict)
