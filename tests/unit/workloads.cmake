@@ -15,6 +15,8 @@ assay_add_test(NAME test_workload_program SOURCES unit/test_workload_program.c
     LIBS assay_workloads LABELS unit)
 assay_add_test(NAME test_workload_element SOURCES unit/test_workload_element.c
     LIBS assay_workloads LABELS unit)
+assay_add_test(NAME test_format SOURCES unit/test_format.c
+    LIBS assay_workloads LABELS unit)
 assay_add_test(NAME test_workload_gemm SOURCES unit/test_workload_gemm.c
     LIBS assay_workload_fixture LABELS unit COST 72 LONG)
 assay_add_test(NAME test_gemm_portable SOURCES unit/test_gemm_portable.c
