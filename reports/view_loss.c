@@ -1,4 +1,4 @@
-/* A cell's losses, loss scale and calibration, from its facts. */
+/* A cell's losses, loss scale, calibration and weights in few bits, from its facts. */
 #include "reports/view.h"
 #include "harness/core/member.h"
 
@@ -100,10 +100,28 @@ static bool view_calibration_words(const struct view_cell *cell, struct text *re
     return true;
 }
 
+/* "int4, 4.125 bits each; the output is off by 12 % for it, by the reference in fp64". */
+static bool view_weights_words(const struct view_cell *cell, struct text *ret)
+{
+    const json_t *weights = fact_of(cell, "weights");
+    const json_t *error = json_object_get(weights, "output_error");
+    const char *format = member_string(weights, "format");
+
+    if (!format)
+        return false;
+    text_append_format(ret, "%s, %.4g bits each of %lld", format, member_real(weights, "bits"),
+                       member_integer(weights, "parameters"));
+    if (json_is_number(error))
+        text_append_format(ret, "; for it the output differs by %.2g %% from that of exact weights",
+                           100.0 * json_number_value(error));
+    return true;
+}
+
 const struct view_phrase view_phrases[] = {
     {"attention", "Attention", view_attention_words},
     {"loss", "Loss", view_loss_words},
     {"loss scale", "Loss scale", view_loss_scale_words},
     {"calibration", "Calibration", view_calibration_words},
+    {"weights", "Weights", view_weights_words},
 };
 const size_t view_phrase_count = sizeof(view_phrases) / sizeof(view_phrases[0]);

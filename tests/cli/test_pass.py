@@ -148,6 +148,45 @@ class Pass(CliTest):
                 self.assertIn(f"stack.yaml:{line}: ", call.err)
                 self.assertIn(words, call.err)
 
+    WEIGHTS = DECODE.replace("model:\n", "weights: {format: int4}\nmodel:\n", 1)
+
+    def test_weights_described(self):
+        """The bytes of codes and scales in place of the matrices', but for the embedding and gains."""
+        call = self.describe(self.WEIGHTS)
+        self.assertEqual(call.status, 0, call.err)
+        matrices = 8030261248 - 128256 * 4096 - 65 * 4096
+        for words in ("weights: int4", "groups of 128", "4.125 bits", f"{matrices} of the parameters"):
+            self.assertIn(words, call.out)
+        plain = self.describe(self.DECODE, "--json").json()["costs"]
+        for name, bits in (("int4", 4.125), ("int4, group: 32", 4.5), ("fp8_block", 8 + 32 / 128 ** 2), ("mxfp8", 8.25),
+                           ("mxfp4", 4.25), ("nvfp4", 4.5)):
+            with self.subTest(name=name):
+                text = self.WEIGHTS.replace("format: int4", f"format: {name}", 1)
+                costs = self.describe(text, "--json").json()["costs"]
+                for cost, before, width in zip(costs, plain, (4, 4, 2, 2)):
+                    for key in ("bytes", "device_memory_bytes"):
+                        self.assertEqual(before[key] - cost[key], matrices * width - matrices * bits / 8)
+                    self.assertEqual(cost["flops"], before["flops"])
+
+    def test_weights_refused(self):
+        for before, after, line, words in (
+                ("format: int4", "format: int3", 8, "int3"),
+                ("format: int4", "group: 32", 8, "format"),
+                ("format: int4", "format: int4, group: 48", 8, "`group` is 48 inputs; write 32, 64 or 128"),
+                ("format: int4", "format: nvfp4, group: 32", 8, "remove `group`"),
+                ("decode: {context: 2048, page: 16}", "sequence_length: 8", 8, "write `decode` in place of"),
+                ("width: 14336", "width: 14400", 8, "groups of 128 do not divide the 14400 inputs of b2.down.w; write group: 64"),
+                ("width: 14336", "width: 14340", 8, "multiples of it"),
+                ("format: int4}\nmodel:", "format: mxfp8}\nmodel:", 8, "blocks of 32 do not divide the 14340 inputs")):
+            with self.subTest(after=after):
+                text = self.WEIGHTS.replace(before, after, 1)
+                if "mxfp8" in after:
+                    text = text.replace("width: 14336", "width: 14340", 1)
+                call = self.describe(text)
+                self.assertNotEqual(call.status, 0, call.out)
+                self.assertIn(f"stack.yaml:{line}: ", call.err)
+                self.assertIn(words, call.err)
+
     def run_in_both(self, workload, device):
         for precision in ("fp32", "bf16"):
             call = self.assay("run", workload, "--device", device, "--precision", precision, "--emulate", "--protocol",
@@ -161,12 +200,21 @@ class Pass(CliTest):
         """A token behind a cache, on assay's own backend."""
         self.run_in_both("llama_tiny_decode", "cpu:0")
 
+    def test_weights_run(self):
+        """Weights in 4 bits, whose cost for the output is a fact of the result."""
+        self.run_in_both("llama_tiny_decode_int4", "cpu:0")
+        call = self.assay("show", "--all", self.assay("results", "--json", "--db", self.db).json()[0]["id"],
+                          "--db", self.db)
+        self.assertRegex(" ".join(call.out.split()),
+                         r"int4, 4\.5 bits each of \d+; for it the output differs by [1-9][.\d]* %")
+
     @thorough
     def test_on_pocl(self):
         present = {device["spec"] for backend in self.assay("devices", "--json").json() for device in backend["devices"]}
         if "opencl:0" not in present:
             self.skipTest("no OpenCL device (package pocl-opencl-icd)")
         self.run_in_both("llama_tiny_decode", "opencl:0")
+        self.run_in_both("llama_tiny_decode_int4", "opencl:0")
         self.run_in_both("llama_tiny_step", "opencl:0")
 
     def test_run(self):

@@ -633,21 +633,31 @@ void stack_layout_finish(struct stack_layout *layout)
     free(layout->parameters);
 }
 
+struct stack_law stack_law_of(const struct graph_value *value,
+                              const struct stack_parameter *parameter)
+{
+    const uint64_t rows = value->shape.of[0], columns = value->shape.of[1];
+
+    return (struct stack_law){
+        .stream = RANDOM_STREAM + parameter->number,
+        .mean = strstr(value->name, ".gain") ? 1.0 : 0.0,
+        .deviation = decays(value) ? 1.0 / sqrt((double)(rows < columns ? rows : columns)) : 0.125,
+    };
+}
+
 void stack_fill(const struct stack_graph *graph, const struct stack_layout *layout, uint64_t seed,
                 float *ret)
 {
     for (size_t p = 0; p < layout->count; p++) {
         const struct stack_parameter *parameter = &layout->parameters[p];
         const struct graph_value *value = &graph->graph->values[parameter->value];
-        const uint64_t rows = value->shape.of[0], columns = value->shape.of[1];
-        const float mean = strstr(value->name, ".gain") ? 1.0f : 0.0f;
-        const float sd =
-            decays(value) ? (float)(1.0 / sqrt((double)(rows < columns ? rows : columns))) : 0.125f;
+        const struct stack_law law = stack_law_of(value, parameter);
+        const float mean = (float)law.mean, sd = (float)law.deviation;
         float *to = ret + parameter->offset;
 
 #pragma omp parallel for schedule(static) if (value->count > GRAPH_WORTH_THREADS)
         for (uint64_t i = 0; i < value->count; i++)
-            to[i] = mean + sd * gpt2_normal_at(seed, RANDOM_STREAM + parameter->number, i);
+            to[i] = mean + sd * gpt2_normal_at(seed, law.stream, i);
     }
 }
 

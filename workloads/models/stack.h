@@ -128,6 +128,14 @@ enum status stack_layout_init(struct stack_layout *ret, const struct graph *grap
                               struct error *err);
 void stack_layout_finish(struct stack_layout *layout);
 
+/* What a parameter's elements are drawn from: a stream, mean and deviation. */
+struct stack_law {
+    uint64_t stream;
+    double mean, deviation;
+};
+struct stack_law stack_law_of(const struct graph_value *value,
+                              const struct stack_parameter *parameter);
+
 /*
  * All parameters into an array of that layout, without its padding: matrices nearly N(0, 1/n), n
  * their shorter side, gains 1 and biases 0 with a deviation of 1/8. Each depends on the seed, its

@@ -120,7 +120,7 @@ void stack_reference_drop(struct stack_reference **reference)
 void stack_reference_give(struct stack_reference *ref, const float *weights, const int32_t *tokens,
                           const int32_t *targets)
 {
-    for (size_t i = 0; i < ref->layout.count; i++) {
+    for (size_t i = 0; weights && i < ref->layout.count; i++) {
         const struct stack_parameter *parameter = &ref->layout.parameters[i];
 
         graph_interpreter_give(ref->interpreter, parameter->value,

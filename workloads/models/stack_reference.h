@@ -43,7 +43,10 @@ void stack_reference_destroy(struct stack_reference *reference); /* takes NULL *
 /* The same for CLEANUP. */
 void stack_reference_drop(struct stack_reference **reference);
 
-/* Weights in its layout, and tokens; targets may be NULL. Borrowed until the passes have run. */
+/*
+ * Weights in its layout, and tokens; targets may be NULL, and weights that are given otherwise.
+ * Borrowed until the passes have run.
+ */
 void stack_reference_give(struct stack_reference *reference, const float *weights,
                           const int32_t *tokens, const int32_t *targets);
 /* Gives them, and makes the output of every position; the loss too when there are targets. */

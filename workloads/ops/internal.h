@@ -7,9 +7,10 @@
 
 /*
  * All kernels but the GEMM go over rows or chunks. OPS_STACK is there after ops_stack,
- * OPS_STACK_BACKWARD after ops_stack_backward, OPS_CACHE after ops_cache.
+ * OPS_STACK_BACKWARD after ops_stack_backward, OPS_CACHE after ops_cache, OPS_PACKED after
+ * ops_packed.
  */
-enum ops_module { OPS_ROWS, OPS_STACK, OPS_STACK_BACKWARD, OPS_CACHE, OPS_MODULES };
+enum ops_module { OPS_ROWS, OPS_STACK, OPS_STACK_BACKWARD, OPS_CACHE, OPS_PACKED, OPS_MODULES };
 
 struct ops_attention;
 
@@ -21,16 +22,18 @@ struct ops {
     uint64_t width;     /* of the model's rows; arrays begin at multiples of it */
     struct module *modules[OPS_MODULES];
     uint32_t lanes[OPS_MODULES];
-    struct op_cache_shape cache; /* what OPS_CACHE is compiled for */
-    uint32_t groups_max;         /* of kernels that stride over rows or chunks */
-    json_t *candidates;          /* what was tried, with its time */
-    struct buffer *partial;      /* sums over slices of rows (op_norm.c); NULL: none yet */
+    struct op_cache_shape cache;       /* what OPS_CACHE is compiled for */
+    uint64_t packed_step, packed_rows; /* what OPS_PACKED is compiled for */
+    struct buffer *wide;               /* rows of its products in f32; NULL: they are */
+    uint32_t groups_max;               /* of kernels that stride over rows or chunks */
+    json_t *candidates;                /* what was tried, with its time */
+    struct buffer *partial;            /* sums over slices of rows (op_norm.c); NULL: none yet */
     uint64_t partial_bytes;
 };
 
 /*
- * Compiles one module for so many lanes, and for the storage and width of `ops`; not OPS_CACHE,
- * which has a shape (ops_cache).
+ * Compiles one module for so many lanes, and for the storage and width of `ops`; not OPS_CACHE and
+ * OPS_PACKED, which have a shape.
  */
 enum status ops_compile(const struct ops *ops, enum ops_module module, uint32_t lanes,
                         struct module **ret, struct error *err);

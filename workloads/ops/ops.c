@@ -38,7 +38,8 @@ static const struct {
                   "workloads/kernels/transformer_*.h"},
     [OPS_STACK] = {"stack", stack_files, sizeof(stack_files) / sizeof(stack_files[0]),
                    "workloads/kernels/stack.h"},
-    [OPS_CACHE] = {.name = "cache"}, /* op_cache.c compiles it */
+    [OPS_CACHE] = {.name = "cache"},   /* op_cache.c compiles it */
+    [OPS_PACKED] = {.name = "packed"}, /* op_packed.c compiles it */
     [OPS_STACK_BACKWARD] = {"stack_backward", stack_backward_files,
                             sizeof(stack_backward_files) / sizeof(stack_backward_files[0]),
                             "workloads/kernels/stack_backward.h"},
@@ -108,6 +109,7 @@ void ops_destroy(struct ops *ops)
     for (size_t i = 0; i < OPS_MODULES; i++)
         device_module_unload(ops->device, ops->modules[i]);
     device_buffer_free(ops->partial);
+    device_buffer_free(ops->wide);
     ops_attention_destroy(ops->attention);
     gemms_destroy(ops->gemms);
     json_decref(ops->candidates);

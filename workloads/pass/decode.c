@@ -10,7 +10,7 @@
 #include "harness/core/random.h"
 #include "workloads/graph/cached.h"
 #include "workloads/graph/operators.h"
-#include "workloads/pass/pass.h"
+#include "workloads/pass/weights.h"
 #include "workloads/storage.h"
 
 #define CONTEXT_MAX (1 << 20)
@@ -103,9 +103,11 @@ static uint64_t first_of(const struct graph *graph)
     return ret;
 }
 
-void decode_cost(const struct graph *graph, uint64_t width, struct workload_cost *ret)
+void decode_cost(const struct graph *graph, uint64_t width, uint64_t saved,
+                 struct workload_cost *ret)
 {
-    ret->bytes = (parameters_read(graph) + (first_of(graph) + 2) * position_count(graph)) * width;
+    ret->bytes =
+        (parameters_read(graph) + (first_of(graph) + 2) * position_count(graph)) * width - saved;
     ret->bytes_formula = "all parameters once (of the embedding the tokens' rows), the keys and "
                          "values of context + 1 positions read and those of one written";
     ret->flops_formula = "2*m*n*k of the GEMMs over a token a sequence; scores and values count "
@@ -382,10 +384,12 @@ static void make_cache(const struct decode *decode, size_t layer, uint64_t seque
 }
 
 /* Nodes [*at, of the next attention + 1), with its cache. */
-static enum status run_layer(const struct decode *decode, struct graph_interpreter *interpreter,
-                             const struct graph *graph, uint64_t sequence, size_t layer, size_t *at,
-                             struct error *err)
+static enum status run_layer(const struct pass_instance *instance,
+                             const struct stack_reference *reference, uint64_t sequence,
+                             bool decoded, size_t layer, size_t *at, struct error *err)
 {
+    const struct decode *decode = instance->decode;
+    const struct graph *graph = reference->graph.graph;
     const uint64_t count = graph_cache_block(&decode->layers[layer].at) * decode->pages;
     AUTO_FREE double *cache = malloc(count * sizeof(*cache));
     size_t end = *at;
@@ -395,16 +399,18 @@ static enum status run_layer(const struct decode *decode, struct graph_interpret
     while (graph->nodes[end].op != &graph_op_attention_cached)
         end++;
     make_cache(decode, layer, sequence, cache);
-    graph_interpreter_give(interpreter, graph->nodes[end].in[1],
+    graph_interpreter_give(reference->interpreter, graph->nodes[end].in[1],
                            (struct graph_array){.f64 = cache});
-    TRY(graph_interpreter_run(interpreter, *at, end + 1, err));
+    TRY(pass_weights_run(instance, reference, instance->tokens + sequence, decoded, *at, end + 1,
+                         err));
     *at = end + 1;
     return STATUS_OK;
 }
 
 enum status decode_refer(struct pass_instance *instance, struct stack_reference *reference,
-                         uint64_t sequence, struct error *err)
+                         uint64_t sequence, bool decoded, struct error *err)
 {
+    const int32_t *tokens = instance->tokens + sequence;
     struct graph_interpreter *interpreter = reference->interpreter;
     const struct graph *graph = reference->graph.graph;
     const struct decode *decode = instance->decode;
@@ -413,6 +419,7 @@ enum status decode_refer(struct pass_instance *instance, struct stack_reference 
 
     if (!order)
         return error_no_memory(err);
+    stack_reference_give(reference, instance->weights, tokens, NULL);
     for (uint64_t i = 0; i < decode->pages; i++)
         order[i] = (int32_t)i;
     for (size_t i = 0; i < graph->node_count; i++) {
@@ -423,8 +430,8 @@ enum status decode_refer(struct pass_instance *instance, struct stack_reference 
         graph_interpreter_lend(interpreter, graph->nodes[i].in[0], decode->layers[layer++].kept);
     }
     for (layer = 0; layer < decode->layer_count; layer++)
-        TRY(run_layer(decode, interpreter, graph, sequence, layer, &at, err));
-    return graph_interpreter_run(interpreter, at, graph->node_count, err);
+        TRY(run_layer(instance, reference, sequence, decoded, layer, &at, err));
+    return pass_weights_run(instance, reference, tokens, decoded, at, graph->node_count, err);
 }
 
 /* A key and a value, as they lie in the cache, of one head. */

@@ -4,7 +4,7 @@
  * Our own backends run its graph (session/), frameworks an ONNX model that is made of it; the
  * reference is the graph's, in fp64.
  */
-#include "workloads/pass/pass.h"
+#include "workloads/pass/weights.h"
 
 #include <float.h>
 #include <math.h>
@@ -36,6 +36,7 @@ struct pass_declaration {
     struct stack model;
     int64_t sequence_length;
     struct pass_decode decode;
+    struct pass_weights_section weights;
     struct pass_train_section train;
 };
 
@@ -44,6 +45,7 @@ static const struct declaration_field fields[] = {
     FIELD_GROUP("model", FIELD_REQUIRED, struct pass_declaration, model, stack_fields),
     FIELD_INT("sequence_length", FIELD_OPTIONAL, struct pass_declaration, sequence_length),
     FIELD_GROUP("decode", FIELD_OPTIONAL, struct pass_declaration, decode, decode_fields),
+    FIELD_GROUP("weights", FIELD_OPTIONAL, struct pass_declaration, weights, pass_weights_fields),
     FIELD_GROUP("train", FIELD_OPTIONAL, struct pass_declaration, train, pass_train_fields),
     FIELD_END,
 };
@@ -133,6 +135,7 @@ static enum status check_declaration(const struct declaration *declaration,
                     parameters->decode.context + (int64_t)parameters->length, &parameters->stack,
                     err));
     TRY(pass_train_check(declaration, &data->common, &data->train, parameters, err));
+    TRY(pass_weights_check(declaration, &data->weights, parameters, err));
     return check_graphs(declaration, &data->common, parameters, err);
 }
 
@@ -172,15 +175,16 @@ static enum status cost(const struct workload_case *work, struct workload_cost *
     CLEANUP(stack_graph_finish) struct stack_graph graph = {0};
     CLEANUP(graph_plan_finish) struct graph_plan plan = {0};
     unsigned __int128 bytes;
-    uint64_t flops, largest;
+    uint64_t flops, largest, saved;
 
     TRY(build(work, (uint64_t)work->batch, parameters->length, &graph, err));
     TRY(graph_plan_init(&plan, graph.graph, err));
     flops = flops_of(graph.graph, NULL);
+    saved = pass_weights_saved(&parameters->weights, graph.graph, width);
     bytes = ((unsigned __int128)stack_parameter_count(&graph) + plan.pool +
              decode_cache_count(graph.graph)) *
-                width +
-            tokens * sizeof(int32_t);
+                width -
+            saved + tokens * sizeof(int32_t);
     if (parameters->trains)
         TRY(pass_train_bytes(parameters, (uint64_t)work->batch, precision_dtype(work->precision),
                              &bytes, &largest, err));
@@ -203,7 +207,7 @@ static enum status cost(const struct workload_case *work, struct workload_cost *
         .headline = "items",
     };
     if (parameters->decode.context)
-        decode_cost(graph.graph, width, ret);
+        decode_cost(graph.graph, width, saved, ret);
     return STATUS_OK;
 }
 
@@ -246,6 +250,7 @@ static void describe(const struct workload *workload, struct text *ret)
         return;
     text_append_format(ret, "parameters: %llu\n",
                        (unsigned long long)stack_parameter_count(&graph));
+    pass_weights_describe(&parameters->weights, graph.graph, ret);
     if (parameters->decode.context)
         decode_describe(&parameters->decode, graph.graph, ret);
     else
@@ -265,6 +270,7 @@ static void finish(struct workload_instance *base)
         device_buffer_free(instance->output);
     session_finish(&instance->session);
     pass_train_finish(instance);
+    pass_weights_finish(instance);
     ops_destroy(instance->ops);
     stack_layout_finish(&instance->layout);
     stack_graph_finish(&instance->graph);
@@ -291,6 +297,8 @@ static enum status make_weights(struct pass_instance *instance, struct error *er
 
     TRY(stack_layout_init(&instance->layout, instance->graph.graph,
                           parameters->trains ? PASS_TRAIN_ALIGN : 0, err));
+    if (parameters->weights.format) /* the device makes them */
+        return STATUS_OK;
     instance->weights = calloc(instance->layout.elements, sizeof(*instance->weights));
     if (!instance->weights)
         return error_no_memory(err);
@@ -321,6 +329,7 @@ static enum status compile(struct pass_instance *instance, struct error *err)
 
     TRY(ops_stack(instance->ops, err));
     TRY(decode_compile(instance, err));
+    TRY(pass_weights_compile(instance, err));
     if (instance->graph.loss)
         TRY(ops_stack_backward(instance->ops, err));
     for (size_t i = 0; i < graph->node_count; i++) {
@@ -359,6 +368,7 @@ static enum status upload_weights(const struct pass_instance *instance, struct e
 static enum status forward_bytes(const struct pass_instance *instance, uint64_t size,
                                  unsigned __int128 *ret, uint64_t *ret_largest, struct error *err)
 {
+    const struct pass_parameters *parameters = instance->base.work.workload->parameters;
     CLEANUP(stack_graph_finish) struct stack_graph graph = {0};
     CLEANUP(graph_plan_finish) struct graph_plan plan = {0};
 
@@ -374,7 +384,8 @@ static enum status forward_bytes(const struct pass_instance *instance, uint64_t 
     TRY(graph_plan_init(&plan, graph.graph, err));
     *ret = ((unsigned __int128)stack_parameter_count(&graph) + plan.pool +
             decode_cache_count(graph.graph)) *
-           size;
+               size -
+           pass_weights_saved(&parameters->weights, graph.graph, size);
     return STATUS_OK;
 }
 
@@ -393,7 +404,7 @@ static enum status check_memory(const struct pass_instance *instance, struct err
     TRY(parameters->trains
             ? pass_train_bytes(parameters, instance->sequences, storage, &bytes, &largest, err)
             : forward_bytes(instance, dtype_bits(storage) / 8, &bytes, &largest, err));
-    if (device->info.unified_memory)
+    if (device->info.unified_memory && !parameters->weights.format)
         bytes += (unsigned __int128)stack_parameter_count(&instance->graph) * sizeof(float);
     return workload_check_memory(device, bytes > UINT64_MAX ? UINT64_MAX : (uint64_t)bytes, largest,
                                  err);
@@ -401,7 +412,7 @@ static enum status check_memory(const struct pass_instance *instance, struct err
 
 static enum status make_session(struct pass_instance *instance, struct error *err)
 {
-    static const struct lowering *const own[] = {session_stack_lowerings,
+    static const struct lowering *const own[] = {session_packed_lowerings, session_stack_lowerings,
                                                  session_stack_backward_lowerings, NULL};
     const struct workload_case *work = &instance->base.work;
     const struct pass_parameters *parameters = work->workload->parameters;
@@ -422,17 +433,19 @@ static enum status make_session(struct pass_instance *instance, struct error *er
         .tokens = &instance->given,
         .own = own,
         .places = calloc(graph->value_count, sizeof(struct session_place)),
+        .packed = instance->packed,
     };
     if (!instance->session.places)
         return error_no_memory(err);
     TRY(session_prepare(&instance->session, err));
     if (parameters->trains)
         TRY(pass_train_allocate(instance, err));
+    TRY(pass_weights_place(instance, err));
     TRY(session_allocate(&instance->session, instance->base.device, err));
     if (parameters->trains)
         return pass_train_begin(instance, err);
     instance->output = instance->session.places[instance->graph.out].buffer;
-    TRY(upload_weights(instance, err));
+    TRY(instance->packed ? pass_weights_make(instance, err) : upload_weights(instance, err));
     return parameters->decode.context ? decode_prepare(instance, err) : STATUS_OK;
 }
 
@@ -584,8 +597,7 @@ static enum status refer(struct pass_instance *instance, uint64_t sequence, uint
     TRY(pass_refer(&instance->base.work, 1, positions, &wanted, ret, err));
     if (!instance->decode)
         return stack_reference_forward(*ret, instance->weights, tokens, NULL, err);
-    stack_reference_give(*ret, instance->weights, tokens, NULL);
-    return decode_refer(instance, *ret, sequence, err);
+    return decode_refer(instance, *ret, sequence, true, err);
 }
 
 /* What the checks of some sequences have found. */
@@ -632,9 +644,10 @@ static enum status add_sequence(struct pass_instance *instance, uint64_t sequenc
     check_count_live(got, count, &found->live);
     comparison_add(&found->output, got, reference->out, count);
     block_finding_add(&found->blocks, "output", got, reference->out, count);
-    return instance->decode
-               ? decode_compare(instance, sequence, &found->cache, &found->cache_blocks, err)
-               : STATUS_OK;
+    if (!instance->decode)
+        return STATUS_OK;
+    TRY(decode_compare(instance, sequence, &found->cache, &found->cache_blocks, err));
+    return pass_weights_measure(instance, sequence, reference->out, err);
 }
 
 /* The first `positions` of a sequence; of decode, of some that follow it, too. */
@@ -800,6 +813,8 @@ static json_t *facts(struct workload_instance *base)
                                               (json_int_t)instance->graph.graph->node_count));
     if (ret && instance->training)
         json_object_set_new(ret, "loss", pass_train_loss(instance));
+    if (ret && instance->packed)
+        json_object_set_new(ret, "weights", pass_weights_facts(instance));
     return ret;
 }
 

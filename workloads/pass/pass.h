@@ -14,10 +14,17 @@ struct pass_decode {
     int64_t context, page; /* positions before the token, and of a block of the cache */
 };
 
+/* As data/format.h has them; NULL: all parameters are in the storage type. */
+struct pass_weights {
+    const struct format *format;
+    uint64_t cols; /* inputs of a scale's block; 0: all */
+};
+
 struct pass_parameters {
     struct stack stack;
-    uint64_t length;           /* of a sequence in a pass: 1 of decode */
-    struct pass_decode decode; /* context 0: passes are over whole sequences */
+    struct pass_weights weights; /* of the matrices of products */
+    uint64_t length;             /* of a sequence in a pass: 1 of decode */
+    struct pass_decode decode;   /* context 0: passes are over whole sequences */
     bool trains;
     struct adamw adamw;
 };
@@ -29,7 +36,9 @@ struct pass_instance {
     int64_t vocabulary;
     int32_t *tokens;
     struct stack_layout layout;
-    float *weights;                /* in it */
+    float *weights;                /* in it; NULL with `packed` */
+    struct op_packed *packed;      /* one a value: matrices in few bits, and the law of others */
+    double weights_error;          /* of the output, by the format; 0: not measured */
     struct buffer *input, *output; /* the output is the session's, where there is one */
     enum dtype type;               /* of the output */
     struct ops *ops;               /* NULL: a framework runs it */
@@ -121,8 +130,9 @@ enum status decode_check(const struct declaration *declaration, struct pass_deco
 
 /* Elements of all caches; 0: there are none. */
 uint64_t decode_cache_count(const struct graph *graph);
-/* Adds what a step moves; elements have `width` bytes. */
-void decode_cost(const struct graph *graph, uint64_t width, struct workload_cost *ret);
+/* Adds what a step moves; elements have `width` bytes, `saved` is what weights have less. */
+void decode_cost(const struct graph *graph, uint64_t width, uint64_t saved,
+                 struct workload_cost *ret);
 /* A line, of a graph of one sequence. */
 void decode_describe(const struct pass_decode *decode, const struct graph *graph, struct text *ret);
 
@@ -145,9 +155,12 @@ enum status decode_restore(struct pass_instance *instance, struct error *err);
 
 /* Before the interpreter of a sequence is created. */
 void decode_lend(struct graph *graph);
-/* Runs the reference of a sequence, whose tokens and parameters have been given. */
+/*
+ * Gives the reference a sequence's tokens and all parameters, and runs it: weights in few bits as
+ * their format leaves them, or (`decoded` false) exact.
+ */
 enum status decode_refer(struct pass_instance *instance, struct stack_reference *reference,
-                         uint64_t sequence, struct error *err);
+                         uint64_t sequence, bool decoded, struct error *err);
 /* What lies in the cache at the token's position, against the latest reference, of `sequence`. */
 enum status decode_compare(const struct pass_instance *instance, uint64_t sequence,
                            struct comparison *comparison, struct block_finding *blocks,

@@ -19,7 +19,7 @@
 #define PARAMETERS_MOST ((uint64_t)1 << 22) /* of one that is read for a row */
 #define INPUTS_MOST ((uint64_t)1 << 24)     /* the same of an input of the graph */
 #define POSITIONS_MOST 32 /* of a sequence, where a row depends on those before it */
-#define COLUMNS_MOST 64   /* of a gradient that is a sum over rows */
+#define COLUMNS_MOST 64   /* of a gradient that is a sum over rows; of weights in few bits */
 #define NODES_MOST 2      /* of a step */
 #define ELEMENTS_MOST ((uint64_t)1 << 24)
 #define PAIRS_MOST ((uint64_t)1 << 28) /* of positions, times the elements of a row */
@@ -58,7 +58,8 @@ struct part {
     uint64_t from, rows, at; /* `at`: the row of those that is compared */
     /* REACH_COLUMNS: of inputs, and of the one whose column is a row of a weight's gradient. */
     struct window columns, single;
-    uint32_t single_input; /* GRAPH_NONE: none */
+    uint32_t single_input;          /* GRAPH_NONE: none */
+    const struct op_packed *packed; /* of a product, of which `columns` are made; NULL: none */
     struct graph *graph;
     struct graph_interpreter *interpreter;
     uint32_t of[VALUES]; /* by value of the part: the session's */
@@ -102,6 +103,8 @@ static struct window window_of(const struct part *part, uint32_t value)
 {
     const struct graph_value *of = &part->session->graph->values[value];
 
+    if (part->packed && value != part->session->graph->nodes[part->first].in[0])
+        return part->columns;
     if (part->reach != REACH_COLUMNS || of->shape.rank < 2)
         return (struct window){0, graph_size(of, -1)};
     return value == part->single_input ? part->single : part->columns;
@@ -136,8 +139,8 @@ static enum status take_value(struct part *part, uint32_t value, uint32_t *ret, 
     }
     if (!is_whole(of))
         shape.of[0] = part->rows;
-    if (shape.rank == 2)
-        shape.of[1] = window_of(part, value).count;
+    if (shape.rank == 2 || part->packed)
+        shape.of[shape.rank - 1] = window_of(part, value).count;
     part->of[*ret] = value;
     return graph_give(part->graph, of->role == GRAPH_COMPUTED ? GRAPH_INPUT : of->role, of->name,
                       shape, ret, err);
@@ -207,13 +210,16 @@ static enum status give_indices(struct part *part, uint32_t value, struct error 
 static enum status give_parameter(struct part *part, uint32_t value, struct error *err)
 {
     const struct graph_value *given = &part->graph->values[value];
-    const struct window all = {0, graph_size(given, -1)};
+    const struct window window = window_of(part, part->of[value]);
     float *numbers = NULL;
 
-    if (part->reach == REACH_COLUMNS)
+    if (part->reach == REACH_COLUMNS || (part->packed && given->shape.rank == 2))
         numbers = calloc(given->count, sizeof(*numbers)); /* its shape counts */
     else
-        TRY(fetch(part->session, part->of[value], 0, given->count / all.count, all, &numbers, err));
+        TRY(fetch(part->session, part->of[value], 0, given->count / window.count, window, &numbers,
+                  err));
+    if (part->packed && given->shape.rank == 2 && numbers)
+        op_packed_numbers(part->packed, window.first, window.count, true, numbers);
     part->arrays[value] = numbers;
     graph_interpreter_give(part->interpreter, value, (struct graph_array){.f32 = numbers});
     return numbers ? STATUS_OK : error_no_memory(err);
@@ -315,6 +321,8 @@ static enum status expect(const struct part *part, const struct graph_node *node
     struct expected *expected = &ret->of[ret->count];
     AUTO_FREE float *before = NULL;
 
+    if (part->packed)
+        row.columns = part->columns;
     if (place->rows == 0)
         TRY(row_of_gradient(part, node, value, &row, err));
     *expected = (struct expected){
@@ -415,7 +423,7 @@ static bool is_light(const struct part *part)
             const struct graph_value *value = graph_input(graph, &graph->nodes[i], k);
             const uint64_t columns = graph_size(value, -1);
 
-            if ((part->reach != REACH_COLUMNS && value->role == GRAPH_PARAMETER &&
+            if ((part->reach != REACH_COLUMNS && !part->packed && value->role == GRAPH_PARAMETER &&
                  value->count > PARAMETERS_MOST) ||
                 (value->role == GRAPH_INPUT && value->count > INPUTS_MOST) ||
                 (part->reach == REACH_ALL && value->shape.rank == 2 &&
@@ -484,12 +492,15 @@ enum status session_expect_step(const struct session *session, uint32_t first,
     struct part part = {.session = session,
                         .first = first,
                         .end = end,
-                        .reach = reach_of(session->graph, first, end)};
+                        .reach = reach_of(session->graph, first, end),
+                        .packed = session_packed(session, &session->graph->nodes[first])};
 
     if (random_next_below(random, session->graph->node_count) >= STEPS || !is_light(&part))
         return STATUS_OK;
     draw_rows(&part, random);
-    if (part.reach == REACH_COLUMNS)
+    if (part.packed)
+        part.columns = draw_window(random, part.packed->outputs, COLUMNS_MOST);
+    else if (part.reach == REACH_COLUMNS)
         draw_columns(&part, random);
     expected = calloc(1, sizeof(*expected));
     if (!expected)

@@ -11,6 +11,7 @@
 #include "harness/core/random.h"
 #include "workloads/graph/graph.h"
 #include "workloads/ops/ops.h"
+#include "workloads/ops/packed.h"
 
 /* Of a value; in elements. Values in one place have the same buffer and begin at the same element.
  */
@@ -63,6 +64,7 @@ struct session {
     const struct lowering *const *own; /* lists that end with no op and go before the others */
     void *model;                       /* whatever those want */
     struct session_place *places;      /* one a value of the graph; calloc, then the session's */
+    const struct op_packed *packed;    /* one a value; NULL: all are in the storage type */
     struct buffer *scaling;            /* of the loss; NULL: none */
     uint64_t slot;                     /* of the loss, in its ring */
     session_observe_fn *observe;       /* NULL: none */
@@ -140,8 +142,13 @@ extern const struct lowering session_lowerings[]; /* of the operators; ends with
 extern const struct lowering session_stack_lowerings[];
 /* Their gradients, by ops_stack_backward. */
 extern const struct lowering session_stack_backward_lowerings[];
+/* Products with the weights of `packed`, by ops_packed. */
+extern const struct lowering session_packed_lowerings[];
 
 struct operand session_at(const struct session *session, uint32_t value);
+/* The matrix in few bits that a node multiplies with; NULL: none. */
+const struct op_packed *session_packed(const struct session *session,
+                                       const struct graph_node *node);
 /* A value as an operand of a GEMM. */
 struct op_matrix session_matrix(const struct session *session, uint32_t value, bool transpose);
 /* A layer norm of these values; `bias` may be the gradient's, for its place. */
