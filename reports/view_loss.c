@@ -100,10 +100,11 @@ static bool view_calibration_words(const struct view_cell *cell, struct text *re
     return true;
 }
 
-/* "int4, 4.125 bits each; the output is off by 12 % for it, by the reference in fp64". */
+/* "int4, 4.125 bits each of 7504658432; rounded by 12 % of their size, ...". */
 static bool view_weights_words(const struct view_cell *cell, struct text *ret)
 {
     const json_t *weights = fact_of(cell, "weights");
+    const json_t *rounding = json_object_get(weights, "rounding");
     const json_t *error = json_object_get(weights, "output_error");
     const char *format = member_string(weights, "format");
 
@@ -111,6 +112,9 @@ static bool view_weights_words(const struct view_cell *cell, struct text *ret)
         return false;
     text_append_format(ret, "%s, %.4g bits each of %lld", format, member_real(weights, "bits"),
                        member_integer(weights, "parameters"));
+    if (json_is_number(rounding))
+        text_append_format(ret, ", off by %.2g %% of their RMS",
+                           100.0 * json_number_value(rounding));
     if (json_is_number(error))
         text_append_format(ret, "; for it the output differs by %.2g %% from that of exact weights",
                            100.0 * json_number_value(error));

@@ -129,9 +129,11 @@ TEST(wrong_texts)
          "return (f32)(i32)x;", 0},
         {"no bias", "if (shape & 1u)", "if (shape & 4u)", 3},
         {"no residual", "if (shape & 2u)", "if (shape & 4u)", 5},
-        {"the halves of a step share a scale", "SCALE_OF(p + HALF)", "SCALE_OF(p)", 8},
-        {"the next block's scale", "SCALES_OF(o) + SCALE_OF(p), matrix)",
-         "SCALES_OF(o) + (SCALE_OF(p) + 1) % BLOCKS_ACROSS, matrix)", 6},
+        {"two fields share a scale", "packed_scale(scales, b / FIELDS_ALIKE, matrix);",
+         "packed_scale(scales, b / FIELDS_ALIKE & ~1u, matrix);", 8},
+        {"the next block's scale", "scales + SCALE_AT(o, p), matrix, from",
+         "scales + SCALE_AT(o, (p + TILE) % k), matrix, from", 6},
+        {"another field", "packed_field(codes, (i32)f);", "packed_field(codes, (i32)(f ^ 1u));", 4},
     };
 
     if (!device || device->info.type == DEVICE_GPU) /* the product's of one lane */

@@ -2,10 +2,11 @@
  * Weights in few bits (workloads/data/format.h): made in place by position, and their products with
  * few rows, for which the time is that of reading the codes. Joined behind fold.h and vector.h.
  *
- * A matrix is (n outputs, k inputs). Of each STEP inputs of an output lie the codes in a row; of 4
- * bits byte i has element i below and element STEP / 2 + i above. BLOCK_ROWS and BLOCK_COLS are
- * those of a scale's block, 0 for all; scales lie as (blocks of outputs, blocks of inputs). x and y
- * have ROWS rows at most in one pass over the codes.
+ * A matrix is (n outputs, k inputs). The codes of an output lie in tiles of WORDS words, the last
+ * one of as many as it needs; of a tile with w words, element i is in word i % w, field i / w, the
+ * lowest bits first. So a vector of words has a vector of elements in each field. BLOCK_ROWS and
+ * BLOCK_COLS are those of a scale's block, BLOCK_COLS 0 for all; scales lie as (blocks of outputs,
+ * blocks of inputs). x and y have ROWS rows at most in one pass over the codes.
  */
 #define INT8 1
 #define INT4 2
@@ -22,13 +23,15 @@
 #else
 #define BITS 8
 #endif
-#define STEP_BYTES (STEP * BITS / 8)
-#define HALF (STEP / 2)
-/* Blocks along a step: each half may have its own. */
-#if BLOCK_COLS != 0 && BLOCK_COLS < STEP
-#define PARTS 2
+#define MASK ((1u << BITS) - 1u)
+#define FIELDS (32 / BITS)
+#define WORDS 16
+#define TILE (WORDS * FIELDS)
+/* Fields of a whole tile that have one scale. */
+#if BLOCK_COLS == 0 || BLOCK_COLS >= TILE
+#define FIELDS_ALIKE FIELDS
 #else
-#define PARTS 1
+#define FIELDS_ALIKE (BLOCK_COLS / WORDS)
 #endif
 
 INLINE f32 packed_float(u32 bits)
@@ -81,7 +84,7 @@ INLINE u32 packed_e4m3(f32 x)
     const f32 magnitude = F_FABS(x);
     const u32 bits = packed_bits(magnitude);
     const u32 normal = ((bits + 0x7ffffu + ((bits >> 20) & 1u)) >> 20) - (120u << 3);
-    const u32 small = (u32)packed_round(magnitude * 512.0f);
+    const u32 small = (u32)(i32)packed_round(magnitude * 512.0f);
     const u32 code = magnitude < 0.015625f ? small : normal < 0x7eu ? normal : 0x7eu;
 
     return magnitude < 448.0f ? code : 0x7eu;
@@ -93,15 +96,16 @@ INLINE f32 packed_of_e4m3(u32 magnitude)
                           : packed_float((magnitude + (120u << 3)) << 20);
 }
 
-/* Halves: 0, 1, 2, 3, 4, 6, 8, 12. */
+/* Halves: 0, 1, 2, 3, 4, 6, 8, 12. All are computed first, so that loops vectorize. */
 INLINE u32 packed_e2m1(f32 magnitude)
 {
-    const f32 x = F_MIN(magnitude, 6.0f);
-    const u32 halves = (u32)(x < 2.0f   ? packed_round(2.0f * x)
-                             : x < 4.0f ? 2.0f * packed_round(x)
-                                        : 4.0f * packed_round(0.5f * x));
+    const f32 x = magnitude < 6.0f ? magnitude : 6.0f;
+    const f32 fine = packed_round(2.0f * x), middle = 2.0f * packed_round(x);
+    const f32 coarse = 4.0f * packed_round(0.5f * x);
+    const i32 halves = (i32)(x < 2.0f ? fine : x < 4.0f ? middle : coarse);
+    const i32 two = 2 + halves / 2, four = 4 + halves / 4;
 
-    return halves < 4u ? halves : halves < 8u ? 2u + halves / 2u : 4u + halves / 4u;
+    return (u32)(halves < 4 ? halves : halves < 8 ? two : four);
 }
 
 INLINE u32 packed_encode(f32 x)
@@ -201,65 +205,78 @@ KERNEL(packed_fill, GLOBAL storage *y, u64 y_offset, u64 count, u64 key, f32 mea
         STORE(y, i, packed_number(key, i, mean, step));
 }
 
-/* A group makes all of a block, or of a step of smaller ones; element (o, i) is number o k + i. */
-KERNEL(packed_make, GLOBAL u8 *codes, GLOBAL SCALE_TYPE *scales, u64 n, u64 k, u64 key, f32 step,
-       f32 matrix)
+/* Element (o, i) of a matrix is number o k + i; a group makes the scale of a block. */
+KERNEL(packed_scales, GLOBAL SCALE_TYPE *scales, u64 n, u64 k, u64 key, f32 step, f32 matrix)
 {
     GROUP_SCRATCH;
-    const u64 rows = BLOCK_ROWS == 0 ? 1 : BLOCK_ROWS; /* no block needs another's number */
-    const u64 columns = BLOCK_COLS == 0 ? k : BLOCK_COLS * PARTS, across = k / columns;
+    const u64 columns = BLOCK_COLS == 0 ? k : BLOCK_COLS, across = k / columns;
+    const u64 blocks = (n + BLOCK_ROWS - 1) / BLOCK_ROWS * across;
 
-    for (u64 b = GROUP; b < (n + rows - 1) / rows * across; b += GROUPS) {
-        const u64 o0 = b / across * rows, i0 = b % across * columns;
-        const u64 height = n - o0 < rows ? n - o0 : rows;
-        f32 inverse[2];
+    for (u64 b = GROUP; b < blocks; b += GROUPS) {
+        const u64 o0 = b / across * BLOCK_ROWS, i0 = b % across * columns;
+        const u64 end = n - o0 < BLOCK_ROWS ? n : o0 + BLOCK_ROWS;
+        f32 largest = 0.0f;
 
-        for (u32 h = 0; h < PARTS; h++) {
-            const u64 width = columns / PARTS, from = i0 + h * width;
-            f32 largest = 0.0f;
+        for (u64 o = o0; o < end; o++) {
+            f32 of_row;
 
-#if SCALE_KIND != SCALE_MATRIX
-            for (u64 o = 0; o < height; o++) {
-                const u64 at = (o0 + o) * k + from;
-                f32 of_row;
-
-                MAX_OVER(of_row, width, F_FABS(packed_number(key, at + i, 0.0f, step)));
-                largest = F_MAX(largest, of_row);
-            }
-            if (LANE == 0)
-                packed_put_scale(scales, b * PARTS + h, largest, matrix);
-            BARRIER();
-#endif
-            inverse[h] = packed_scale(scales, b * PARTS + h, matrix);
-            inverse[h] = inverse[h] > 0.0f ? 1.0f / inverse[h] : 0.0f;
+            MAX_OVER(of_row, columns, F_FABS(packed_number(key, o * k + i0 + i, 0.0f, step)));
+            largest = F_MAX(largest, of_row);
         }
-        for (u64 o = 0; o < height; o++) {
-            for (u64 p = i0; p < i0 + columns; p += STEP) {
-                const u64 at = (o0 + o) * k + p;
-                GLOBAL u8 *to = codes + at * BITS / 8;
+        if (LANE == 0)
+            packed_put_scale(scales, b, largest, matrix);
+    }
+}
 
-#if BITS == 4
-                for (u64 i = LANE; i < HALF; i += LANES)
-                    to[i] =
-                        (u8)(packed_encode(packed_number(key, at + i, 0.0f, step) * inverse[0]) |
-                             packed_encode(packed_number(key, at + HALF + i, 0.0f, step) *
-                                           inverse[PARTS - 1])
-                                 << 4);
-#else
-                for (u64 i = LANE; i < STEP; i += LANES)
-                    to[i] = (u8)packed_encode(packed_number(key, at + i, 0.0f, step) * inverse[0]);
-#endif
-            }
+/* Where the scale of output o begins, and that of its input p. */
+#define BLOCKS_ACROSS (BLOCK_COLS == 0 ? 1 : k / (BLOCK_COLS == 0 ? 1 : BLOCK_COLS))
+#define SCALE_AT(o, p)                                                                             \
+    ((o) / BLOCK_ROWS * BLOCKS_ACROSS +                                                            \
+     (BLOCK_COLS == 0 ? 0 : (p) / (BLOCK_COLS == 0 ? 1 : BLOCK_COLS)))
+/* Words of the tile that begins at input p. */
+#define WORDS_AT(p) (k - (p) < TILE ? (k - (p)) / FIELDS : WORDS)
+
+/* What elements are multiplied with before they are encoded. */
+INLINE f32 packed_inverse(const GLOBAL SCALE_TYPE *scales, u64 at, f32 matrix)
+{
+    const f32 scale = packed_scale(scales, at, matrix);
+
+    return scale > 0.0f ? 1.0f / scale : 0.0f;
+}
+
+/* Field f of `count` words, whose elements begin at number `at` and have one scale. */
+INLINE void packed_put(GLOBAL u32 *to, u32 count, u32 f, u64 key, u64 at, f32 step, f32 inverse)
+{
+    for (u32 w = (u32)LANE; w < count; w += LANES) {
+        const u32 code = packed_encode(packed_number(key, at + w, 0.0f, step) * inverse);
+
+        to[w] = (f == 0 ? 0u : to[w]) | code << f * BITS;
+    }
+}
+
+KERNEL(packed_codes, GLOBAL u32 *codes, const GLOBAL SCALE_TYPE *scales, u64 n, u64 k, u64 key,
+       f32 step, f32 matrix)
+{
+    const u64 tiles = (k + TILE - 1) / TILE;
+
+    for (u64 t = GROUP; t < n * tiles; t += GROUPS) {
+        const u64 o = t / tiles, p = t % tiles * TILE, words = WORDS_AT(p);
+        GLOBAL u32 *to = codes + (o * k + p) / FIELDS;
+
+        for (u32 f = 0; f < FIELDS; f++) {
+            const u64 first = p + f * words;
+
+            if (words == WORDS)
+                packed_put(to, WORDS, f, key, o * k + first, step,
+                           packed_inverse(scales, SCALE_AT(o, first), matrix));
+            for (u64 w = 0; words < WORDS && w < words; w += 4) /* blocks may begin at any four */
+                packed_put(to + w, 4, f, key, o * k + first + w, step,
+                           packed_inverse(scales, SCALE_AT(o, first + w), matrix));
         }
     }
 }
 
 /* ---- products ---- */
-
-/* Where the scale of output o begins, and that of its inputs from p on. */
-#define BLOCKS_ACROSS (BLOCK_COLS == 0 ? 1 : k / (BLOCK_COLS == 0 ? 1 : BLOCK_COLS))
-#define SCALES_OF(o) ((o) / (BLOCK_ROWS == 0 ? 1 : BLOCK_ROWS) * BLOCKS_ACROSS)
-#define SCALE_OF(p) (BLOCK_COLS == 0 ? 0 : (p) / (BLOCK_COLS == 0 ? 1 : BLOCK_COLS))
 
 /* What is narrow is widened once, not by every output. */
 KERNEL(packed_widen, const GLOBAL storage *x, GLOBAL f32 *y, u64 x_offset, u64 count)
@@ -273,7 +290,7 @@ KERNEL(packed_widen, const GLOBAL storage *x, GLOBAL f32 *y, u64 x_offset, u64 c
 
 /* bias and d count where they are wanted: 1 and 2 of `shape`. */
 #define PACKED_PARAMETERS                                                                          \
-    const GLOBAL f32 *x, const GLOBAL u8 *codes, const GLOBAL SCALE_TYPE *scales,                  \
+    const GLOBAL f32 *x, const GLOBAL u32 *codes, const GLOBAL SCALE_TYPE *scales,                 \
         const GLOBAL storage *bias, const GLOBAL storage *d, GLOBAL storage *y, u64 x_offset,      \
         u64 bias_offset, u64 d_offset, u64 y_offset, u64 m, u64 n, u64 k, f32 matrix, u32 shape
 
@@ -287,28 +304,121 @@ INLINE void packed_store(const GLOBAL storage *bias, const GLOBAL storage *d, GL
     STORE(y, row * n + o, value);
 }
 
-#if LANES == 1
-/* Numbers of a step in a loop of their own: compilers find no vectors in one that adds, too. */
-INLINE void packed_numbers(const GLOBAL u8 *codes, LOCAL f32 *ret)
+/* Element p of an output. */
+INLINE f32 packed_element(const GLOBAL u32 *row, u64 k, u64 p)
 {
-#if BITS == 4
-    for (u32 i = 0; i < HALF; i++) {
-        ret[i] = packed_decode(codes[i] & 15u);
-        ret[HALF + i] = packed_decode((u32)codes[i] >> 4);
-    }
+    const u64 tile = p / TILE * TILE, words = WORDS_AT(tile), at = p - tile;
+
+    return packed_decode(row[tile / FIELDS + at % words] >> at / words * BITS & MASK);
+}
+
+#if LANES == 1
+#ifdef __OPENCL_VERSION__
+typedef int16 integers;
+#define WORDS_LOAD(p) vload16(0, (const GLOBAL i32 *)(p))
+#define TO_NUMBERS(x) convert_float16(x)
+#define AS_NUMBERS(x) as_float16(x)
+#define AS_INTEGERS(x) as_int16(x)
+#elif defined(ASSAY_VECTOR_BYTES)
+typedef i32 integers __attribute__((vector_size(VECTOR_BYTES)));
+typedef integers words_in_memory __attribute__((aligned(4), may_alias));
+#define WORDS_LOAD(p) (*(const words_in_memory *)(p))
+#define TO_NUMBERS(x) __builtin_convertvector(x, vector)
+#define AS_NUMBERS(x) ((vector)(x))
+#define AS_INTEGERS(x) ((integers)(x))
+/* A table of 16 is one permutation, by the index modulo 16. */
+#if BITS == 4 && VECTOR == 16 && !defined(__clang__)
+#define PERMUTED
+#endif
 #else
-    for (u32 i = 0; i < STEP; i++)
-        ret[i] = packed_decode(codes[i]);
+#define NO_VECTORS /* all by packed_element */
+#endif
+
+#ifndef NO_VECTORS
+#define CHOSEN(mask, a, b) (((a) & (mask)) | ((b) & ~(mask)))
+
+/* The numbers in field f of each word. */
+INLINE vector packed_field(integers words, i32 f)
+{
+#if ELEMENT_KIND == INT8
+    return TO_NUMBERS((words << (24 - 8 * f)) >> 24);
+#elif defined(PERMUTED) && ELEMENT_KIND == INT4
+    const vector table = {-8.0f, -7.0f, -6.0f, -5.0f, -4.0f, -3.0f, -2.0f, -1.0f,
+                          0.0f,  1.0f,  2.0f,  3.0f,  4.0f,  5.0f,  6.0f,  7.0f};
+
+    return __builtin_shuffle(table, words >> 4 * f);
+#elif defined(PERMUTED)
+    const vector table = {0.0f,  0.5f,  1.0f,  1.5f,  2.0f,  3.0f,  4.0f,  6.0f,
+                          -0.0f, -0.5f, -1.0f, -1.5f, -2.0f, -3.0f, -4.0f, -6.0f};
+
+    return __builtin_shuffle(table, words >> 4 * f);
+#elif ELEMENT_KIND == INT4
+    return TO_NUMBERS(((words >> 4 * f) & 15) - 8);
+#else
+#if ELEMENT_KIND == E4M3
+    const integers code = words >> 8 * f;
+    const integers magnitude = (code & 0x7f) << 20, sign = (code & 0x80) << 24;
+    const i32 normal = 120 << 23;
+#else
+    const integers code = words >> 4 * f;
+    const integers magnitude = (code & 7) << 22, sign = (code & 8) << 28;
+    const i32 normal = 126 << 23;
+#endif
+    /* Below the smallest normal number: that with this mantissa, less itself. */
+    const integers least = magnitude - magnitude + normal + (1 << 23);
+    const integers small = AS_INTEGERS(AS_NUMBERS(magnitude + least) - AS_NUMBERS(least));
+
+    return AS_NUMBERS(CHOSEN(magnitude < (1 << 23), small, magnitude + normal) | sign);
 #endif
 }
 
-/* An element is the sum of 2 * VECTOR sums, each in one order. */
+/* Adds the products of a whole tile. */
+INLINE void packed_tile(const GLOBAL u32 *words, const GLOBAL SCALE_TYPE *scales, f32 matrix,
+                        const GLOBAL f32 *const *from, u64 p, vector *sum)
+{
+    UNROLL_VECTORS
+    for (u32 v = 0; v < WORDS; v += VECTOR) {
+        const integers codes = WORDS_LOAD(words + v);
+
+        UNROLL_VECTORS
+        for (u32 b = 0; b < FIELDS; b += FIELDS_ALIKE) {
+            const f32 scale = packed_scale(scales, b / FIELDS_ALIKE, matrix);
+            vector part[ROWS];
+
+            UNROLL_VECTORS
+            for (u32 r = 0; r < ROWS; r++)
+                VECTOR_ZERO(part[r]);
+            UNROLL_VECTORS
+            for (u32 f = b; f < b + FIELDS_ALIKE; f++) {
+                const vector numbers = packed_field(codes, (i32)f);
+
+                UNROLL_VECTORS
+                for (u32 r = 0; r < ROWS; r++) {
+                    vector x;
+
+                    VECTOR_LOAD(x, GLOBAL, from[r] + p + f * WORDS + v);
+                    VECTOR_FMA_EACH(part[r], numbers, x);
+                }
+            }
+            UNROLL_VECTORS
+            for (u32 r = 0; r < ROWS; r++)
+                VECTOR_FMA(sum[r], scale, part[r]);
+        }
+    }
+}
+#endif
+
+/* An element is the sum of VECTOR sums and of what no whole tile has, each in one order. */
 KERNEL(packed_product, PACKED_PARAMETERS)
 {
-    LOCAL_ARRAY(f32, numbers, STEP);
-    LOCAL_ARRAY(f32, parts, 2 * VECTOR);
+    LOCAL_ARRAY(f32, parts, VECTOR);
     const u64 end = CHUNK_END(n), first = GROUP_Y * ROWS;
     const GLOBAL f32 *from[ROWS]; /* beyond the last: that once more */
+#ifdef NO_VECTORS
+    const u64 whole = 0;
+#else
+    const u64 whole = k / TILE * TILE;
+#endif
 
     for (u32 r = 0; r < ROWS; r++)
         from[r] = x + x_offset + (first + r < m ? first + r : m - 1) * k;
@@ -316,70 +426,34 @@ KERNEL(packed_product, PACKED_PARAMETERS)
     d += d_offset;
     y += y_offset;
     for (u64 o = CHUNK_BEGIN(n); o < end; o++) {
-        const GLOBAL u8 *row = codes + o * k * BITS / 8;
-        vector sum[ROWS][2];
+        const GLOBAL u32 *row = codes + o * k / FIELDS;
+        vector sum[ROWS];
 
         UNROLL_VECTORS
+        for (u32 r = 0; r < ROWS; r++)
+            VECTOR_ZERO(sum[r]);
+#ifndef NO_VECTORS
+        for (u64 p = 0; p < whole; p += TILE)
+            packed_tile(row + p / FIELDS, scales + SCALE_AT(o, p), matrix, from, p, sum);
+#endif
+        UNROLL_VECTORS
         for (u32 r = 0; r < ROWS; r++) {
-            VECTOR_ZERO(sum[r][0]);
-            VECTOR_ZERO(sum[r][1]);
-        }
-        for (u64 p = 0; p < k; p += STEP) {
-            vector part[ROWS][2];
-
-            packed_numbers(row + p / STEP * STEP_BYTES, numbers);
-            UNROLL_VECTORS
-            for (u32 r = 0; r < ROWS; r++) {
-                VECTOR_ZERO(part[r][0]);
-                VECTOR_ZERO(part[r][1]);
-            }
-            for (u32 i = 0; i < HALF; i += VECTOR) {
-                vector w0, w1;
-
-                VECTOR_LOAD(w0, LOCAL, numbers + i);
-                VECTOR_LOAD(w1, LOCAL, numbers + HALF + i);
-                UNROLL_VECTORS
-                for (u32 r = 0; r < ROWS; r++) {
-                    vector x0, x1;
-
-                    VECTOR_LOAD(x0, GLOBAL, from[r] + p + i);
-                    VECTOR_LOAD(x1, GLOBAL, from[r] + p + HALF + i);
-                    VECTOR_FMA_EACH(part[r][0], w0, x0);
-                    VECTOR_FMA_EACH(part[r][1], w1, x1);
-                }
-            }
-            UNROLL_VECTORS
-            for (u32 r = 0; r < ROWS; r++) {
-                const f32 low = packed_scale(scales, SCALES_OF(o) + SCALE_OF(p), matrix);
-                const f32 high = packed_scale(scales, SCALES_OF(o) + SCALE_OF(p + HALF), matrix);
-
-                VECTOR_FMA(sum[r][0], low, part[r][0]);
-                VECTOR_FMA(sum[r][1], high, part[r][1]);
-            }
-        }
-        for (u32 r = 0; r < ROWS && first + r < m; r++) {
             f32 all = 0.0f;
 
-            VECTOR_STORE(sum[r][0], LOCAL, parts);
-            VECTOR_STORE(sum[r][1], LOCAL, parts + VECTOR);
-            for (u32 i = 0; i < 2 * VECTOR; i++)
+            VECTOR_STORE(sum[r], LOCAL, parts);
+            for (u32 i = 0; i < VECTOR; i++)
                 all += parts[i];
-            packed_store(bias, d, y, first + r, n, o, shape, all);
+            for (u64 p = whole; p < k; p++)
+                all =
+                    F_FMA(packed_scale(scales, SCALE_AT(o, p), matrix) * packed_element(row, k, p),
+                          from[r][p], all);
+            if (first + r < m)
+                packed_store(bias, d, y, first + r, n, o, shape, all);
         }
     }
 }
 #else
-#define UNIT 16u /* bytes of a lane's load */
-#define UNIT_CODES (UNIT * 8u / BITS)
-
-INLINE u32 packed_byte(u32x4 words, u32 i)
-{
-    const u32 word = i < 4u ? words.x : i < 8u ? words.y : i < 12u ? words.z : words.w;
-
-    return (word >> (i % 4u * 8u)) & 0xffu;
-}
-
-/* A group makes an output of ROWS rows; its lanes take 16 bytes of codes each, side by side. */
+/* A group makes an output of ROWS rows; its lanes take 4 words of codes each, side by side. */
 KERNEL(packed_product, PACKED_PARAMETERS)
 {
     GROUP_SCRATCH;
@@ -390,46 +464,32 @@ KERNEL(packed_product, PACKED_PARAMETERS)
     d += d_offset;
     y += y_offset;
     for (u64 o = GROUP; o < n; o += GROUPS) {
-        const GLOBAL u8 *row = codes + o * k * BITS / 8;
+        const GLOBAL u32 *row = codes + o * k / FIELDS;
         f32 sum[ROWS];
 
         UNROLL
         for (u32 r = 0; r < ROWS; r++)
             sum[r] = 0.0f;
-        for (u64 u = LANE; u < k / UNIT_CODES; u += LANES) {
-            const u32x4 words = *(const GLOBAL u32x4 *)(row + u * UNIT);
-#if BITS == 4
-            const u64 low = u / (STEP / 32) * STEP + u % (STEP / 32) * 16, high = low + HALF;
-#else
-            const u64 low = u * 16;
-#endif
-            const f32 scale = packed_scale(scales, SCALES_OF(o) + SCALE_OF(low), matrix);
-#if PARTS == 2
-            const f32 high_scale = packed_scale(scales, SCALES_OF(o) + SCALE_OF(high), matrix);
-#endif
+        for (u64 u = LANE; u < k / FIELDS / 4; u += LANES) {
+            const u32x4 four = *(const GLOBAL u32x4 *)(row + 4 * u);
+            const u32 word[4] = {four.x, four.y, four.z, four.w};
+            const u64 tile = u / (WORDS / 4) * TILE, words = WORDS_AT(tile);
 
             UNROLL
-            for (u32 r = 0; r < ROWS; r++) {
-                const GLOBAL f32 *from = x + (first + r < m ? first + r : m - 1) * k;
-                f32 part = 0.0f, high_part = 0.0f;
+            for (u32 f = 0; f < FIELDS; f++) {
+                const u64 at = tile + f * words + u % (WORDS / 4) * 4;
+                const f32 scale = packed_scale(scales, SCALE_AT(o, at), matrix);
 
                 UNROLL
-                for (u32 i = 0; i < 16u; i++) {
-                    const u32 byte = packed_byte(words, i);
+                for (u32 r = 0; r < ROWS; r++) {
+                    const GLOBAL f32 *from = x + (first + r < m ? first + r : m - 1) * k + at;
+                    f32 part = 0.0f;
 
-#if BITS == 4
-                    part = F_FMA(packed_decode(byte & 15u), from[low + i], part);
-                    high_part = F_FMA(packed_decode(byte >> 4), from[high + i], high_part);
-#else
-                    part = F_FMA(packed_decode(byte), from[low + i], part);
-#endif
+                    UNROLL
+                    for (u32 i = 0; i < 4u; i++)
+                        part = F_FMA(packed_decode(word[i] >> f * BITS & MASK), from[i], part);
+                    sum[r] = F_FMA(scale, part, sum[r]);
                 }
-#if PARTS == 2
-                sum[r] = F_FMA(high_scale, high_part, sum[r]);
-#else
-                part += high_part;
-#endif
-                sum[r] = F_FMA(scale, part, sum[r]);
             }
         }
         UNROLL

@@ -22,12 +22,12 @@ struct ops {
     uint64_t width;     /* of the model's rows; arrays begin at multiples of it */
     struct module *modules[OPS_MODULES];
     uint32_t lanes[OPS_MODULES];
-    struct op_cache_shape cache;       /* what OPS_CACHE is compiled for */
-    uint64_t packed_step, packed_rows; /* what OPS_PACKED is compiled for */
-    struct buffer *wide;               /* rows of its products in f32; NULL: they are */
-    uint32_t groups_max;               /* of kernels that stride over rows or chunks */
-    json_t *candidates;                /* what was tried, with its time */
-    struct buffer *partial;            /* sums over slices of rows (op_norm.c); NULL: none yet */
+    struct op_cache_shape cache; /* what OPS_CACHE is compiled for */
+    uint64_t packed_rows;        /* what OPS_PACKED is compiled for */
+    struct buffer *wide;         /* rows of its products in f32; NULL: they are */
+    uint32_t groups_max;         /* of kernels that stride over rows or chunks */
+    json_t *candidates;          /* what was tried, with its time */
+    struct buffer *partial;      /* sums over slices of rows (op_norm.c); NULL: none yet */
     uint64_t partial_bytes;
 };
 

@@ -10,8 +10,7 @@
 #include "workloads/storage.h"
 
 /* kernels/packed.h */
-#define STEP_LEAST 32
-#define STEP_MOST 128
+#define INPUTS_MULTIPLE 32
 #define ROWS_MOST 4 /* in one pass over the codes: their sums are in registers */
 #define CHUNK 16    /* elements, the dialect's CHUNK_BEGIN and CHUNK_END */
 #define LANES_MOST 128
@@ -103,19 +102,9 @@ void op_packed_numbers(const struct op_packed *packed, uint64_t first, uint64_t 
 
 /* ---- shapes ---- */
 
-/* Inputs whose codes lie together. */
-static uint64_t step_of(uint64_t cols, uint64_t inputs)
-{
-    uint64_t ret = STEP_MOST;
-
-    while (ret > STEP_LEAST && (cols ? cols : inputs) % ret != 0)
-        ret /= 2;
-    return ret;
-}
-
 bool op_packed_divides(uint64_t cols, uint64_t inputs)
 {
-    return inputs % STEP_LEAST == 0 && (cols == 0 || inputs % cols == 0);
+    return inputs % INPUTS_MULTIPLE == 0 && (cols == 0 || inputs % cols == 0);
 }
 
 uint64_t op_packed_code_bytes(const struct op_packed *packed)
@@ -133,46 +122,55 @@ uint64_t op_packed_scale_bytes(const struct op_packed *packed)
 
 /* ---- the texts ---- */
 
-static enum status load(struct ops *ops, const struct op_packed *packed, struct error *err)
+static enum status load(struct ops *ops, const struct format *format, uint64_t cols, uint64_t rows,
+                        struct error *err)
 {
     static const char *const files[] = {"fold.h", "vector.h", "packed.h"};
-    const uint64_t numbers[] = {packed->format->element,
-                                packed->format->scale,
-                                packed->format->rows ? packed->format->rows : 1,
-                                packed->cols,
-                                ops->packed_step,
-                                ops->packed_rows};
-    static const char *const names[] = {"ELEMENT_KIND", "SCALE_KIND", "BLOCK_ROWS",
-                                        "BLOCK_COLS",   "STEP",       "ROWS"};
-    char values[6][24];
-    struct module_define defines[STORAGE_DEFINES + 10] = {
+    const uint64_t numbers[] = {format->element, format->scale, format->rows ? format->rows : 1,
+                                cols, rows};
+    static const char *const names[] = {"ELEMENT_KIND", "SCALE_KIND", "BLOCK_ROWS", "BLOCK_COLS",
+                                        "ROWS"};
+    char values[5][24];
+    struct module_define defines[STORAGE_DEFINES + 9] = {
         {"TYPE_A", "F32"}, {"TYPE_B", "F32"}, {"TYPE_C", "F32"}, {"REG_V", "1"}};
     const struct module_source source = {.file = "workloads/kernels/packed.h",
                                          .lanes = ops->lanes[OPS_PACKED],
                                          .defines = defines,
-                                         .define_count = STORAGE_DEFINES + 10};
+                                         .define_count = STORAGE_DEFINES + 9};
 
-    for (size_t i = 0; i < 6; i++) {
+    for (size_t i = 0; i < 5; i++) {
         snprintf(values[i], sizeof(values[i]), "%llu", (unsigned long long)numbers[i]);
         defines[4 + i] = (struct module_define){names[i], values[i]};
     }
-    storage_defines(ops->storage, defines + 10);
+    storage_defines(ops->storage, defines + 9);
     return kernel_text_load(ops->device, files, sizeof(files) / sizeof(files[0]), source,
                             &ops->modules[OPS_PACKED], err);
 }
 
-enum status ops_packed(struct ops *ops, const struct op_packed *packed, uint64_t rows,
+enum status ops_packed(struct ops *ops, const struct format *format, uint64_t cols, uint64_t rows,
                        uint64_t most, struct error *err)
 {
     const uint32_t lanes = ops->lanes[OPS_ROWS];
 
     ops->lanes[OPS_PACKED] = lanes < LANES_MOST ? lanes : LANES_MOST;
-    ops->packed_step = step_of(packed->cols, packed->inputs);
     ops->packed_rows = rows < ROWS_MOST ? rows : ROWS_MOST;
     if (ops->storage != DTYPE_F32)
         TRY(device_buffer_alloc(ops->device, rows * most * sizeof(float), BUFFER_READ_WRITE,
                                 &ops->wide, err));
-    return load(ops, packed, err);
+    return load(ops, format, cols, ops->packed_rows, err);
+}
+
+static enum status make_scales(struct ops *ops, const struct op_packed *packed, struct error *err)
+{
+    const struct kernel_arg args[] = {
+        arg_buffer(packed->scales),        arg_u64(packed->outputs),
+        arg_u64(packed->inputs),           arg_u64(packed->law.key),
+        arg_f32((double)packed->law.step), arg_f32((double)matrix_scale(packed)),
+    };
+
+    if (packed->format->scale == FORMAT_SCALE_MATRIX)
+        return STATUS_OK;
+    return OPS_LAUNCH(ops, OPS_PACKED, "packed_scales", packed->outputs, args, err);
 }
 
 enum status op_packed_make(struct ops *ops, const struct op_packed *packed, struct error *err)
@@ -187,7 +185,8 @@ enum status op_packed_make(struct ops *ops, const struct op_packed *packed, stru
         arg_f32((double)matrix_scale(packed)),
     };
 
-    return OPS_LAUNCH(ops, OPS_PACKED, "packed_make", packed->outputs, args, err);
+    TRY(make_scales(ops, packed, err));
+    return OPS_LAUNCH(ops, OPS_PACKED, "packed_codes", packed->outputs, args, err);
 }
 
 enum status op_packed_fill(struct ops *ops, struct operand y, uint64_t count,

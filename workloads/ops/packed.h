@@ -44,11 +44,10 @@ void op_packed_numbers(const struct op_packed *packed, uint64_t first, uint64_t 
                        float *ret);
 
 /*
- * Compiles the texts for matrices of one format, and for products with so many rows: `packed` has
- * the format and `cols`, and as `inputs` the greatest common divisor of all matrices' inputs, of
- * which `most` is the largest.
+ * Compiles the texts for matrices of a format, with blocks of `cols` inputs, and for products with
+ * so many rows, of `most` inputs at most.
  */
-enum status ops_packed(struct ops *ops, const struct op_packed *packed, uint64_t rows,
+enum status ops_packed(struct ops *ops, const struct format *format, uint64_t cols, uint64_t rows,
                        uint64_t most, struct error *err);
 /* Makes codes and scales in their buffers. Enqueues, as all that follow. */
 enum status op_packed_make(struct ops *ops, const struct op_packed *packed, struct error *err);

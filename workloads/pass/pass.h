@@ -39,6 +39,7 @@ struct pass_instance {
     float *weights;                /* in it; NULL with `packed` */
     struct op_packed *packed;      /* one a value: matrices in few bits, and the law of others */
     double weights_error;          /* of the output, by the format; 0: not measured */
+    double weights_rounding;       /* of the weights themselves; the same */
     struct buffer *input, *output; /* the output is the session's, where there is one */
     enum dtype type;               /* of the output */
     struct ops *ops;               /* NULL: a framework runs it */

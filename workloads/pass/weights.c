@@ -12,6 +12,9 @@
 #include "workloads/graph/operators.h"
 #include "workloads/storage.h"
 
+#define REFERRED_MOST ((uint64_t)1 << 30) /* elements of matrices: a minute of the host */
+#define ROUNDED 16                        /* outputs of each matrix whose rounding is measured */
+
 /* ---- the section ---- */
 
 /* From 1: what is left out is 0. */
@@ -182,6 +185,8 @@ json_t *pass_weights_facts(const struct pass_instance *instance)
         json_pack("{s:s, s:I, s:f}", "format", parameters->weights.format->name, "parameters",
                   (json_int_t)count, "bits", 8.0 * (double)bytes / (double)count);
 
+    if (ret && instance->weights_rounding > 0.0)
+        json_object_set_new(ret, "rounding", json_real(instance->weights_rounding));
     if (ret && instance->weights_error > 0.0)
         json_object_set_new(ret, "output_error", json_real(instance->weights_error));
     return ret;
@@ -206,25 +211,14 @@ static enum status take_laws(struct pass_instance *instance, struct error *err)
     return STATUS_OK;
 }
 
-static uint64_t common_divisor(uint64_t a, uint64_t b)
-{
-    while (b > 0) {
-        const uint64_t rest = a % b;
-
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 enum status pass_weights_compile(struct pass_instance *instance, struct error *err)
 {
     const struct pass_parameters *parameters = instance->base.work.workload->parameters;
     const struct graph *graph = instance->graph.graph;
-    struct op_packed any = {.format = parameters->weights.format, .cols = parameters->weights.cols};
+    const struct pass_weights *weights = &parameters->weights;
     uint64_t most = 0;
 
-    if (!any.format)
+    if (!weights->format)
         return STATUS_OK;
     TRY(take_laws(instance, err));
     for (size_t i = 0; i < graph->node_count; i++) {
@@ -235,12 +229,12 @@ enum status pass_weights_compile(struct pass_instance *instance, struct error *e
             continue;
         of = &instance->packed[graph->nodes[i].in[1]];
         law = of->law;
-        *of = matrix_of(&parameters->weights, graph_input(graph, &graph->nodes[i], 1));
+        *of = matrix_of(weights, graph_input(graph, &graph->nodes[i], 1));
         of->law = law;
-        any.inputs = common_divisor(any.inputs, of->inputs);
         most = of->inputs > most ? of->inputs : most;
     }
-    return ops_packed(instance->ops, &any, instance->sequences, most, err);
+    return ops_packed(instance->ops, weights->format, weights->cols, instance->sequences, most,
+                      err);
 }
 
 enum status pass_weights_place(struct pass_instance *instance, struct error *err)
@@ -352,6 +346,49 @@ enum status pass_weights_run(const struct pass_instance *instance,
     for (size_t i = first; i < end; i++)
         TRY(run_node(instance, reference->interpreter, reference->graph.graph, i, tokens, decoded,
                      err));
+    return STATUS_OK;
+}
+
+bool pass_weights_is_referred(const struct pass_instance *instance)
+{
+    const struct pass_parameters *parameters = instance->base.work.workload->parameters;
+    uint64_t bytes;
+
+    return sum_matrices(&parameters->weights, instance->graph.graph, &bytes) <= REFERRED_MOST;
+}
+
+/* ---- what the format costs ---- */
+
+static enum status add_rounding(const struct op_packed *packed, double *error, double *all,
+                                struct error *err)
+{
+    const uint64_t outputs = packed->outputs < ROUNDED ? packed->outputs : ROUNDED;
+    AUTO_FREE float *exact = malloc(outputs * packed->inputs * sizeof(*exact));
+    AUTO_FREE float *rounded = malloc(outputs * packed->inputs * sizeof(*rounded));
+
+    if (!exact || !rounded)
+        return error_no_memory(err);
+    op_packed_numbers(packed, 0, outputs, false, exact);
+    op_packed_numbers(packed, 0, outputs, true, rounded);
+    for (uint64_t i = 0; i < outputs * packed->inputs; i++) {
+        const double off = (double)rounded[i] - (double)exact[i];
+
+        *error += off * off;
+        *all += (double)exact[i] * (double)exact[i];
+    }
+    return STATUS_OK;
+}
+
+enum status pass_weights_measure_rounding(struct pass_instance *instance, struct error *err)
+{
+    double error = 0.0, all = 0.0;
+
+    if (!instance->packed || instance->weights_rounding > 0.0)
+        return STATUS_OK;
+    for (size_t i = 0; i < instance->graph.graph->value_count; i++)
+        if (instance->packed[i].format)
+            TRY(add_rounding(&instance->packed[i], &error, &all, err));
+    instance->weights_rounding = sqrt(error / all);
     return STATUS_OK;
 }
 

@@ -21,7 +21,8 @@ uint64_t pass_weights_saved(const struct pass_weights *weights, const struct gra
 /* A line; nothing without a format. */
 void pass_weights_describe(const struct pass_weights *weights, const struct graph *graph,
                            struct text *ret);
-/* {"format", "parameters", "bits", "output_error"}; the last once it is measured. New. */
+/* {"format", "parameters", "bits", "rounding", "output_error"}; the last two once they are
+ * measured. New. */
 json_t *pass_weights_facts(const struct pass_instance *instance);
 
 /*
@@ -40,6 +41,13 @@ void pass_weights_finish(struct pass_instance *instance);
 enum status pass_weights_run(const struct pass_instance *instance,
                              const struct stack_reference *reference, const int32_t *tokens,
                              bool decoded, size_t first, size_t end, struct error *err);
+/* Whether a reference of all is made: not where more than 2^30 elements are made again for it. */
+bool pass_weights_is_referred(const struct pass_instance *instance);
+/*
+ * Once: how far the weights are from exact ones, as the RMS of the difference over theirs, from the
+ * first outputs of each matrix, into instance->weights_rounding.
+ */
+enum status pass_weights_measure_rounding(struct pass_instance *instance, struct error *err);
 /*
  * Once: how far `out`, the reference's output of a sequence, is from that with exact weights, as
  * the RMS of the difference over that of the exact one, into instance->weights_error.
