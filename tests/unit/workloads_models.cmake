@@ -31,7 +31,7 @@ assay_add_test(NAME test_pass SOURCES unit/test_pass.c
 assay_add_test(NAME test_decode SOURCES unit/test_decode.c
     LIBS assay_workload_fixture LABELS unit COST 27 LONG)
 assay_add_test(NAME test_packed SOURCES unit/test_packed.c
-    LIBS assay_workload_fixture LABELS unit COST 27 LONG)
+    LIBS assay_workload_fixture LABELS unit COST 19 LONG)
 assay_add_test(NAME test_pass_train SOURCES unit/test_pass_train.c
     LIBS assay_workload_fixture LABELS unit COST 30 LONG)
 assay_add_test(NAME test_op_attention SOURCES unit/test_op_attention.c

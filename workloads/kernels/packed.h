@@ -354,21 +354,21 @@ INLINE vector packed_field(integers words, i32 f)
     return __builtin_shuffle(table, words >> 4 * f);
 #elif ELEMENT_KIND == INT4
     return TO_NUMBERS(((words >> 4 * f) & 15) - 8);
-#else
-#if ELEMENT_KIND == E4M3
-    const integers code = words >> 8 * f;
-    const integers magnitude = (code & 0x7f) << 20, sign = (code & 0x80) << 24;
-    const i32 normal = 120 << 23;
+#elif ELEMENT_KIND == E4M3
+    /*
+     * Sign, exponent and mantissa where f32 has them, and the exponent 120 too small: so numbers
+     * below 2^-6, of which there are few, are denormal on the way, and 0 where those are flushed.
+     */
+    return AS_NUMBERS((words << (24 - 8 * f)) >> 4 & ~0x780fffff) * 0x1p120f;
 #else
     const integers code = words >> 4 * f;
     const integers magnitude = (code & 7) << 22, sign = (code & 8) << 28;
-    const i32 normal = 126 << 23;
-#endif
-    /* Below the smallest normal number: that with this mantissa, less itself. */
-    const integers least = magnitude - magnitude + normal + (1 << 23);
+    const integers normal = magnitude + (126 << 23);
+    /* Below 1: that with this mantissa, less itself. */
+    const integers least = magnitude - magnitude + (127 << 23);
     const integers small = AS_INTEGERS(AS_NUMBERS(magnitude + least) - AS_NUMBERS(least));
 
-    return AS_NUMBERS(CHOSEN(magnitude < (1 << 23), small, magnitude + normal) | sign);
+    return AS_NUMBERS(CHOSEN(magnitude < (1 << 23), small, normal) | sign);
 #endif
 }
 
