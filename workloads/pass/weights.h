@@ -7,7 +7,7 @@
 /* Of the section `weights`. */
 struct pass_weights_section {
     int64_t group;
-    enum pass_weights_format { PASS_WEIGHTS_NONE } format; /* a row of `formats`, from 1 */
+    int format; /* a row of `formats`, from 1 */
 };
 extern const struct declaration_field pass_weights_fields[];
 /* Checks the section, after the stack and `decode`; its widths are those of the stack. */

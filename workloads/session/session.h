@@ -122,8 +122,9 @@ void session_end_spot(struct session **session);
  * Not where a parameter has more than 4 M elements, or another input that counts whole, as a cache,
  * more than 16 M; of what depends on positions before, one of the first 32 of a sequence; of
  * gradients of parameters some columns, from all rows, of norms where they have at most 16 M
- * elements; the gradient of attention where length^2 times a row is at most 2^28. Of graphs that
- * session_allocate has placed. Waits.
+ * elements; the gradient of attention where length^2 times a row is at most 2^28; of products with
+ * `packed` weights some columns, whatever their size. Of graphs that session_allocate has placed.
+ * Waits.
  */
 struct session_expected; /* NULL: the step is not drawn */
 enum status session_expect_step(const struct session *session, uint32_t first,
