@@ -65,11 +65,32 @@ enum status pass_lies_launch(struct device *device, const struct kernel_launch *
     return STATUS_OK;
 }
 
+static enum status load(struct device *target, const struct module_source *source,
+                        struct module **ret, struct error *err)
+{
+    struct module_source other = *source;
+    const char *place = pass_lies.from ? strstr(source->text, pass_lies.from) : NULL;
+    enum status status;
+    char *text;
+
+    if (!place)
+        return pass_lies.kept->module_load(target, source, ret, err);
+    text = text_format("%.*s%s%s", (int)(place - source->text), source->text, pass_lies.to,
+                       place + strlen(pass_lies.from));
+    assert_non_null(text);
+    other.text = text;
+    pass_lies.changed = true;
+    status = pass_lies.kept->module_load(target, &other, ret, err);
+    free(text);
+    return status;
+}
+
 void pass_lies_begin(struct device *device, uint64_t drop, const char *uncounted)
 {
     pass_lies = (struct pass_lies){
         .kept = device->ops, .ops = *device->ops, .drop = drop, .uncounted = uncounted};
     pass_lies.ops.kernel_launch = pass_lies_launch;
+    pass_lies.ops.module_load = load;
     device->ops = &pass_lies.ops;
 }
 

@@ -18,13 +18,15 @@ void pass_fixture_each_lanes(struct device *device, const char *yaml, enum preci
 void pass_fixture_refuse(struct device *device, const char *yaml, enum status status,
                          const char *words);
 
-/* A device that leaves one launch out, between pass_lies_begin and pass_lies_end. */
+/* A device that leaves one launch out, or changes a text, between pass_lies_begin and _end. */
 extern struct pass_lies {
     const struct device_ops *kept;
     struct device_ops ops; /* the device's; a test may put its own in, which call `kept` */
     uint64_t launches, drop;
     const char *uncounted; /* a kernel that is always launched, and not counted; NULL: none */
     char dropped[64];
+    const char *from, *to; /* in texts that are loaded, of each the first; NULL: as they are */
+    bool changed;          /* one has been */
 } pass_lies;
 
 /* `drop`: the number of the launch, from 0; UINT64_MAX: none. */
