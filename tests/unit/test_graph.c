@@ -647,6 +647,47 @@ TEST(first_position)
     graph_destroy(graph);
 }
 
+/* ---- experts ---- */
+
+/* Of equal scores the first is chosen; experts that are given keep the scores' weights. */
+TEST(choice)
+{
+    enum { EXPERTS = 5, TOP = 3 };
+    const struct graph_shape shapes[] = {MATRIX(1, EXPERTS), MATRIX(1, TOP)};
+    const double scores[EXPERTS] = {1.0, 2.0, 1.0, 0.0, 1.0}, sum = 1.0 + 2.0 * exp(-1.0);
+    const int32_t given[TOP] = {3, 1, 4};
+    double gates[2][EXPERTS], chosen[2][TOP];
+    struct graph_interpreter *interpreter;
+    struct graph *graph;
+    uint32_t in[2], out[2];
+
+    ASSERT_OK(graph_create(&graph, err));
+    ASSERT_OK(graph_give(graph, GRAPH_INPUT, "scores", shapes[0], &in[0], err));
+    ASSERT_OK(graph_give(graph, GRAPH_INDICES, "given", shapes[1], &in[1], err));
+    for (size_t i = 0; i < 2; i++) {
+        ASSERT_OK(graph_add(graph, &graph_op_choose_experts, (struct graph_attributes){.top = TOP},
+                            "choice", in, 1 + i, &out[i], err));
+        graph_lend(graph, out[i]);
+        graph_lend(graph, out[i] + 1);
+    }
+    ASSERT_OK(graph_interpreter_create(graph, &interpreter, err));
+    graph_interpreter_give(interpreter, in[0], (struct graph_array){.f64 = scores});
+    graph_interpreter_give(interpreter, in[1], (struct graph_array){.i32 = given});
+    for (size_t i = 0; i < 2; i++) {
+        graph_interpreter_lend(interpreter, out[i], gates[i]);
+        graph_interpreter_lend(interpreter, out[i] + 1, chosen[i]);
+    }
+    ASSERT_OK(graph_interpreter_run(interpreter, 0, 2, err));
+    assert_true(chosen[0][0] == 1.0 && chosen[0][1] == 0.0 && chosen[0][2] == 2.0);
+    assert_true(fabs(gates[0][1] - 1.0 / sum) < 1e-15 &&
+                fabs(gates[0][2] - exp(-1.0) / sum) < 1e-15);
+    assert_true(gates[0][3] == 0.0 && gates[0][4] == 0.0);
+    assert_true(fabs(gates[1][1] / gates[1][4] - exp(1.0)) < 1e-14 && gates[1][0] == 0.0);
+    assert_true(fabs(gates[1][1] / gates[1][3] - exp(2.0)) < 1e-14);
+    graph_interpreter_destroy(interpreter);
+    graph_destroy(graph);
+}
+
 /* ---- refusals ---- */
 
 static void refuse(const struct graph_op *op, struct graph_attributes attributes,
@@ -683,6 +724,9 @@ TEST(refusals)
     const struct graph_shape block[] = {MATRIX(4, 12), MATRIX(9, 31), MATRIX(4, 3)};
     const struct graph_shape pages[] = {MATRIX(4, 12), MATRIX(9, 32), MATRIX(4, 2)};
     const struct graph_shape loss[] = {MATRIX(4, 8), VECTOR(5)};
+    const struct graph_attributes nine = {.top = 9}, two = {.top = 2};
+    const struct graph_shape experts[] = {MATRIX(4, 8), {{3, 7, 5}, 3}, MATRIX(4, 3)};
+    const struct graph_shape others[] = {MATRIX(4, 7), {{3, 7, 5}, 3}, MATRIX(4, 6)};
     const struct graph_shape tables[] = {VECTOR(4), MATRIX(9, 8), MATRIX(4, 8)};
     struct error refusal = ERROR_INIT;
     struct graph *graph;
@@ -705,6 +749,11 @@ TEST(refusals)
     refuse(&graph_op_add, none, sum, 2, "first has 32 elements, second has 64");
     refuse(&graph_op_cross_entropy, none, loss, 2, "first has 4 rows, second 5 elements");
     refuse(&graph_op_embedding, five, tables, 3, "third has 4 positions, a sequence 5");
+    refuse(&graph_op_choose_experts, nine, sum, 1, "9 of the 8 experts of first cannot be chosen");
+    refuse(&graph_op_assign_experts, nine, sum, 1, "8 numbers, not those of 9 experts");
+    refuse(&graph_op_expert_product, two, experts, 3, "8 elements, an expert of second takes 7");
+    refuse(&graph_op_expert_product, two, others, 3, "of 3 experts and 4 rows, third of 6 and 4");
+    refuse(&graph_op_combine_experts, two, sum, 2, "4 rows of 8 elements, not 8 of 2 experts");
     ASSERT_OK(graph_create(&graph, err));
     assert_int_equal(graph_give(graph, GRAPH_INPUT, "vast",
                                 (struct graph_shape)MATRIX(UINT64_C(1) << 40, 1 << 20), &value,

@@ -53,6 +53,7 @@ struct graph_attributes {
     uint64_t first;  /* the position of a sequence's first row */
     uint64_t page;   /* positions of a block of a cache */
     uint64_t heads, kv_heads; /* of queries; of keys and values */
+    uint64_t experts, top;    /* of a mixture; of those, a row's */
     double epsilon;
     double rope;     /* the base of the angles */
     bool inverse;    /* angles the other way round */

@@ -9,14 +9,18 @@
 
 #define GRAPH_OPERATORS(X)                                                                         \
     X(add)                                                                                         \
+    X(assign_experts)                                                                              \
     X(attention)                                                                                   \
     X(attention_cached)                                                                            \
     X(attention_gradient)                                                                          \
+    X(choose_experts)                                                                              \
     X(column_sum)                                                                                  \
+    X(combine_experts)                                                                             \
     X(cross_entropy)                                                                               \
     X(cross_entropy_gradient)                                                                      \
     X(embedding)                                                                                   \
     X(embedding_gradient)                                                                          \
+    X(expert_product)                                                                              \
     X(gate)                                                                                        \
     X(gate_gradient)                                                                               \
     X(gelu)                                                                                        \
