@@ -62,6 +62,18 @@
     "{mlp: {width: 3072, gate: silu}}]\n"                                                          \
     "    - of: [{norm: {}}, {head: {vocabulary: 151936, tied: true}}]\n"
 
+/* A mixture of experts, the same. */
+#define QWEN3_30B                                                                                  \
+    "model:\n"                                                                                     \
+    "  width: 2048\n"                                                                              \
+    "  norm: {kind: rms, epsilon: 1.0e-6}\n"                                                       \
+    "  stack:\n"                                                                                   \
+    "    - of: [{embedding: {vocabulary: 151936}}]\n"                                              \
+    "    - times: 48\n"                                                                            \
+    "      of: [{attention: {heads: 32, kv_heads: 4, head: 128, rope: 1000000, qk_norm: true}}, "  \
+    "{moe: {experts: 128, top: 8, width: 768, gate: silu, routing: {law: model}}}]\n"              \
+    "    - of: [{norm: {}}, {head: {vocabulary: 151936, tied: false}}]\n"
+
 #define GPT2(width, layers, heads, mlp, vocabulary, positions)                                     \
     "model:\n"                                                                                     \
     "  width: " width "\n"                                                                         \
@@ -124,6 +136,7 @@ TEST(published_counts)
     } models[] = {
         {LLAMA_8B, UINT64_C(8030261248)},
         {QWEN3_06B, UINT64_C(596049920)},
+        {QWEN3_30B, UINT64_C(30532122624)},
         {TINYLLAMA, UINT64_C(1100048384)},
         {GPT2("768", "12", "12", "3072", "50257", "1024"), UINT64_C(124439808)},
         {GPT2("1600", "48", "25", "6400", "50257", "1024"), UINT64_C(1557611200)},

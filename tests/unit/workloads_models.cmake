@@ -32,12 +32,14 @@ assay_add_test(NAME test_decode SOURCES unit/test_decode.c
     LIBS assay_workload_fixture LABELS unit COST 27 LONG)
 assay_add_test(NAME test_packed SOURCES unit/test_packed.c
     LIBS assay_workload_fixture LABELS unit COST 19 LONG)
+assay_add_test(NAME test_moe SOURCES unit/test_moe.c
+    LIBS assay_workload_fixture LABELS unit COST 27 LONG)
 assay_add_test(NAME test_pass_train SOURCES unit/test_pass_train.c
     LIBS assay_workload_fixture LABELS unit COST 30 LONG)
 assay_add_test(NAME test_op_attention SOURCES unit/test_op_attention.c
     LIBS assay_workload_fixture LABELS unit COST 10 LONG)
 assay_same_kernels(models test_model_device test_model_workloads test_model_precision
-    test_model_int8 test_model_generation test_model_spot test_pass test_decode test_packed test_pass_train)
+    test_model_int8 test_model_generation test_model_spot test_pass test_decode test_packed test_moe test_pass_train)
 # Thousands of launches of a few work-items: PoCL's threads would wait for each other half of the time.
 set_property(TEST test_model_spot test_pass_train APPEND PROPERTY ENVIRONMENT
     POCL_MAX_PTHREAD_COUNT=1 POCL_CPU_MAX_CU_COUNT=1)
@@ -51,5 +53,6 @@ assay_test_on(test_model_spot cpu COST 15 LONG)
 assay_test_on(test_pass cpu COST 3)
 assay_test_on(test_decode cpu COST 3)
 assay_test_on(test_packed cpu COST 3)
+assay_test_on(test_moe cpu COST 3)
 assay_test_on(test_pass_train cpu COST 30 LONG)
 assay_test_on(test_op_attention cpu COST 5)

@@ -23,10 +23,9 @@
 
 /* ---- the section ---- */
 
-static const char *const kinds[STACK_BLOCK_KINDS] = {"embedding", "attention", "mlp", "norm",
-                                                     "head"};
+static const char *const kinds[STACK_BLOCK_KINDS] = {"embedding", "attention", "mlp",
+                                                     "moe",       "norm",      "head"};
 static const struct declaration_name norm_names[] = {{"rms", STACK_RMS}, {"layer", STACK_LAYER}};
-static const struct declaration_name gate_names[] = {{"gelu", STACK_GELU}, {"silu", STACK_SILU}};
 
 static const struct declaration_field embedding_fields[] = {
     FIELD_INT("vocabulary", FIELD_REQUIRED, struct stack_embedding, vocabulary),
@@ -46,7 +45,7 @@ static const struct declaration_field attention_fields[] = {
 
 static const struct declaration_field mlp_fields[] = {
     FIELD_INT("width", FIELD_REQUIRED, struct stack_mlp, width),
-    FIELD_ENUM("gate", FIELD_OPTIONAL, struct stack_mlp, gate, gate_names, 2),
+    FIELD_ENUM("gate", FIELD_OPTIONAL, struct stack_mlp, gate, stack_gate_names, 2),
     FIELD_BOOL("bias", FIELD_OPTIONAL, struct stack_mlp, bias),
     FIELD_END,
 };
@@ -67,6 +66,7 @@ static const struct declaration_field block_fields[] = {
     FIELD_GROUP("embedding", FIELD_OPTIONAL, struct stack_block, embedding, embedding_fields),
     FIELD_GROUP("attention", FIELD_OPTIONAL, struct stack_block, attention, attention_fields),
     FIELD_GROUP("mlp", FIELD_OPTIONAL, struct stack_block, mlp, mlp_fields),
+    FIELD_GROUP("moe", FIELD_OPTIONAL, struct stack_block, moe, moe_fields),
     FIELD_GROUP("norm", FIELD_OPTIONAL, struct stack_block, norm, norm_fields),
     FIELD_GROUP("head", FIELD_OPTIONAL, struct stack_block, head, head_fields),
     FIELD_END,
@@ -223,8 +223,8 @@ static enum status find_kind(const struct check *check, struct stack_block *bloc
     if (written == 1)
         return STATUS_OK;
     return declaration_error(check->declaration, check->path, check->err,
-                             "a block is one of embedding, attention, mlp, norm and head; write "
-                             "each as an item of its own");
+                             "a block is one of embedding, attention, mlp, moe, norm and head; "
+                             "write each as an item of its own");
 }
 
 /* `first` and `last` of the whole stack. */
@@ -246,6 +246,8 @@ static enum status check_block(const struct check *check, struct stack_block *bl
         if (!has(check, "mlp.gate"))
             block->mlp.gate = STACK_GELU;
         return check_count(check, "mlp.width", block->mlp.width, WIDTH_MAX, "elements");
+    case STACK_MOE:
+        return moe_check(check->declaration, check->path, &block->moe, check->err);
     case STACK_NORM:
         return check_norm(check, &block->norm);
     default:
@@ -334,18 +336,27 @@ struct builder {
     uint64_t page;          /* of a cache; 0: there is none */
     unsigned number;        /* of the block */
     uint32_t table, x, blocks;
+    struct stack_graph *built;
     struct error *err;
 };
+
+/* A value that the block is given. */
+static enum status give_shape(const struct builder *builder, enum graph_role role, const char *name,
+                              struct graph_shape shape, uint32_t *ret)
+{
+    char full[GRAPH_NAME_MAX];
+
+    snprintf(full, sizeof(full), "b%u.%.30s", builder->number, name);
+    return graph_give(builder->graph, role, full, shape, ret, builder->err);
+}
 
 static enum status give(const struct builder *builder, const char *name, uint64_t rows,
                         uint64_t columns, uint32_t *ret)
 {
     const struct graph_shape shape =
         rows ? (struct graph_shape){{rows, columns}, 2} : (struct graph_shape){{columns}, 1};
-    char full[GRAPH_NAME_MAX];
 
-    snprintf(full, sizeof(full), "b%u.%.30s", builder->number, name);
-    return graph_give(builder->graph, GRAPH_PARAMETER, full, shape, ret, builder->err);
+    return give_shape(builder, GRAPH_PARAMETER, name, shape, ret);
 }
 
 static enum status add(const struct builder *builder, const struct graph_op *op,
@@ -415,11 +426,9 @@ static enum status add_cached(const struct builder *builder, const struct stack_
     const struct graph_shape shape = {
         {builder->graph->values[builder->blocks].count, graph_cache_block(&cache)}, 2};
     uint32_t in[] = {*at, GRAPH_NONE, builder->blocks};
-    char name[GRAPH_NAME_MAX];
 
     attributes.length = 0; /* rows are sequences */
-    snprintf(name, sizeof(name), "b%u.cache", builder->number);
-    TRY(graph_give(builder->graph, GRAPH_INPUT, name, shape, &in[1], builder->err));
+    TRY(give_shape(builder, GRAPH_INPUT, "cache", shape, &in[1]));
     return add(builder, &graph_op_attention_cached, attributes, "attention", in, 3, at);
 }
 
@@ -463,6 +472,63 @@ static enum status add_mlp(struct builder *builder, const struct stack_block *bl
     return residual(builder, at);
 }
 
+/* The router's choice, and in its place that of a law, where there is one. */
+static enum status add_routing(const struct builder *builder, const struct moe *moe, uint32_t x,
+                               uint32_t *ret_gates)
+{
+    struct stack_graph *graph = builder->built;
+    struct stack_routed *routed = &graph->routed[graph->routed_count++];
+    const struct graph_attributes attributes = {.experts = (uint64_t)moe->experts,
+                                                .top = (uint64_t)moe->top};
+    const struct graph_shape shape = {
+        {graph_size(&builder->graph->values[x], 0), 2 * (uint64_t)moe->top}, 2};
+    uint32_t scores;
+
+    TRY(linear(builder, "router", x, moe->experts, false, &scores));
+    *routed = (struct stack_routed){moe, builder->number, (uint32_t)builder->graph->node_count,
+                                    GRAPH_NONE, GRAPH_NONE};
+    TRY(add(builder, &graph_op_choose_experts, attributes, "choice", &scores, 1, ret_gates));
+    if (moe->routing.law == MOE_MODEL)
+        return STATUS_OK;
+    TRY(give_shape(builder, GRAPH_INDICES, "routing", shape, &routed->routing));
+    return add(builder, &graph_op_assign_experts, attributes, "gates", &routed->routing, 1,
+               ret_gates);
+}
+
+/* x W of a row's experts, of so many outputs each. */
+static enum status add_experts(const struct builder *builder, const struct moe *moe,
+                               const char *name, uint32_t x, uint32_t gates, uint64_t inputs,
+                               uint64_t outputs, uint32_t *ret)
+{
+    const struct graph_attributes attributes = {.top = (uint64_t)moe->top};
+    const struct graph_shape shape = {{(uint64_t)moe->experts, inputs, outputs}, 3};
+    uint32_t in[] = {x, GRAPH_NONE, gates};
+    char weight[GRAPH_NAME_MAX];
+
+    snprintf(weight, sizeof(weight), "%.20s.w", name);
+    TRY(give_shape(builder, GRAPH_PARAMETER, weight, shape, &in[1]));
+    return add(builder, &graph_op_expert_product, attributes, name, in, 3, ret);
+}
+
+static enum status add_moe(struct builder *builder, const struct stack_block *block)
+{
+    const struct moe *moe = &block->moe;
+    const struct graph_attributes top = {.top = (uint64_t)moe->top}, none = {0};
+    const uint64_t outer = (uint64_t)builder->model->width, inner = (uint64_t)moe->width;
+    uint32_t n, up[2], in[2];
+
+    TRY(norm(builder, &block->norm, &n));
+    TRY(add_routing(builder, moe, n, &in[1]));
+    if (moe->gate == STACK_SILU)
+        TRY(add_experts(builder, moe, "experts.gate", n, in[1], outer, inner, &up[0]));
+    TRY(add_experts(builder, moe, "experts.up", n, in[1], outer, inner, &up[1]));
+    TRY(moe->gate == STACK_SILU ? add(builder, &graph_op_gate, none, "gated", up, 2, &in[0])
+                                : add(builder, &graph_op_gelu, none, "gelu", &up[1], 1, &in[0]));
+    TRY(add_experts(builder, moe, "experts.down", in[0], in[1], inner, outer, &in[0]));
+    TRY(add(builder, &graph_op_combine_experts, top, "combined", in, 2, &in[0]));
+    return residual(builder, in[0]);
+}
+
 static enum status add_embedding(struct builder *builder, const struct stack_embedding *embedding,
                                  uint32_t tokens)
 {
@@ -497,6 +563,8 @@ static enum status add_block(struct builder *builder, const struct stack_block *
         return add_attention(builder, block);
     case STACK_MLP:
         return add_mlp(builder, block);
+    case STACK_MOE:
+        return add_moe(builder, block);
     case STACK_NORM:
         return norm(builder, &block->norm, &builder->x);
     default:
@@ -518,13 +586,28 @@ static enum status build(struct builder *builder, struct stack_graph *ret)
     return STATUS_OK;
 }
 
+static size_t count_mixtures(const struct stack *stack)
+{
+    size_t count = 0;
+
+    for (uint32_t p = 0; p < stack->stack_count; p++)
+        for (uint32_t i = 0; i < stack->stack[p].of_count; i++)
+            if (stack->stack[p].of[i].kind == STACK_MOE)
+                count += (size_t)stack->stack[p].times;
+    return count;
+}
+
 static enum status begin(struct builder *builder, uint64_t sequences, struct stack_graph *ret)
 {
     const struct graph_shape indices = {{sequences * builder->length}, 1};
 
     *ret = (struct stack_graph){.blocks = GRAPH_NONE};
+    ret->routed = calloc(count_mixtures(builder->model) + 1, sizeof(*ret->routed));
+    if (!ret->routed)
+        return error_no_memory(builder->err);
     TRY(graph_create(&ret->graph, builder->err));
     builder->graph = ret->graph;
+    builder->built = ret;
     return graph_give(ret->graph, GRAPH_INDICES, "tokens", indices, &ret->tokens, builder->err);
 }
 
@@ -554,6 +637,21 @@ enum status stack_graph_decode(struct stack_graph *ret, const struct stack *stac
     return build(&builder, ret);
 }
 
+enum status stack_graph_give_choice(struct stack_graph *graph, struct error *err)
+{
+    for (size_t i = 0; i < graph->routed_count; i++) {
+        struct stack_routed *routed = &graph->routed[i];
+        struct graph_node *node = &graph->graph->nodes[routed->choose];
+
+        if (routed->moe->routing.law != MOE_MODEL)
+            continue;
+        TRY(graph_give(graph->graph, GRAPH_INDICES, "chosen",
+                       graph->graph->values[node->out[1]].shape, &routed->chosen, err));
+        node->in[node->in_count++] = routed->chosen;
+    }
+    return STATUS_OK;
+}
+
 enum status stack_graph_add_loss(struct stack_graph *graph, struct error *err)
 {
     const struct graph_shape rows = graph->graph->values[graph->tokens].shape;
@@ -574,6 +672,7 @@ enum status stack_graph_train(struct stack_graph *graph, struct error *err)
 void stack_graph_finish(struct stack_graph *graph)
 {
     graph_destroy(graph->graph);
+    free(graph->routed);
 }
 
 /* ---- the parameters ---- */
@@ -636,7 +735,8 @@ void stack_layout_finish(struct stack_layout *layout)
 struct stack_law stack_law_of(const struct graph_value *value,
                               const struct stack_parameter *parameter)
 {
-    const uint64_t rows = value->shape.of[0], columns = value->shape.of[1];
+    const uint32_t last = value->shape.rank - 1; /* experts have a matrix each */
+    const uint64_t rows = value->shape.of[last ? last - 1 : 0], columns = value->shape.of[last];
 
     return (struct stack_law){
         .stream = RANDOM_STREAM + parameter->number,
@@ -663,6 +763,22 @@ void stack_fill(const struct stack_graph *graph, const struct stack_layout *layo
 
 /* ---- for people ---- */
 
+static void describe_moe(const struct moe *moe, struct text *ret)
+{
+    text_append_format(ret, "mixture of experts (%lld of %lld a token, %lld%s, routed by ",
+                       (long long)moe->top, (long long)moe->experts, (long long)moe->width,
+                       moe->gate == STACK_SILU ? ", gated by SiLU" : ", GELU");
+    if (moe->routing.law == MOE_MODEL)
+        text_append(ret, "the model");
+    else
+        text_append(ret, moe_law_name(moe->routing.law));
+    if (moe->routing.law == MOE_ZIPF)
+        text_append_format(ret, " %g", moe->routing.alpha);
+    if (moe->routing.law != MOE_MODEL)
+        text_append_format(ret, ", seed %lld", (long long)moe->routing.seed);
+    text_append(ret, ")");
+}
+
 static void describe_block(const struct stack_block *block, struct text *ret)
 {
     switch (block->kind) {
@@ -685,6 +801,9 @@ static void describe_block(const struct stack_block *block, struct text *ret)
         text_append_format(ret, "MLP (%lld, %s%s)", (long long)block->mlp.width,
                            block->mlp.gate == STACK_SILU ? "gated by SiLU" : "GELU",
                            block->mlp.bias ? ", biases" : "");
+        break;
+    case STACK_MOE:
+        describe_moe(&block->moe, ret);
         break;
     case STACK_NORM:
         text_append_format(ret, "%s norm (epsilon %g)",

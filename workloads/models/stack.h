@@ -13,7 +13,8 @@
  *
  * attention: x + proj(attention(rope(qkv(norm(x))))), with `qk_norm` a norm of heads before rope;
  * mlp: x + down(silu(gate(n)) up(n)) with n = norm(x), or x + down(gelu(up(n))). `bias` gives their
- * linear operators one.
+ * linear operators one. moe: x + the sum, by their weights, over a token's experts of such an mlp
+ * (models/moe.h), of which a router, a linear operator on n, gives the scores.
  */
 #ifndef ASSAY_WORKLOADS_MODELS_STACK_H
 #define ASSAY_WORKLOADS_MODELS_STACK_H
@@ -21,14 +22,15 @@
 #include "harness/core/declaration.h"
 #include "harness/core/text.h"
 #include "workloads/graph/graph.h"
+#include "workloads/models/moe.h"
 
 /* From 1: what is left out of a declaration is 0. */
 enum stack_norm_kind { STACK_RMS = 1, STACK_LAYER };
-enum stack_gate { STACK_GELU = 1, STACK_SILU }; /* a plain MLP with GELU; a gated one with SiLU */
 enum stack_block_kind {
     STACK_EMBEDDING,
     STACK_ATTENTION,
     STACK_MLP,
+    STACK_MOE,
     STACK_NORM,
     STACK_HEAD,
     STACK_BLOCK_KINDS
@@ -50,6 +52,7 @@ struct stack_block {
         enum stack_gate gate;
         bool bias;
     } mlp;
+    struct moe moe;
     struct stack_norm {
         enum stack_norm_kind kind;
         double epsilon;
@@ -86,9 +89,16 @@ void stack_finish(struct stack *stack); /* of zeros, too */
 struct stack_graph {
     struct graph *graph;
     uint32_t tokens, out;
-    uint32_t blocks;        /* of stack_graph_decode: (sequences, pages), indices, given */
-    size_t forward;         /* nodes of the blocks; those of training follow */
-    uint32_t targets, loss; /* stack_graph_add_loss; `targets` are given */
+    uint32_t blocks;              /* of stack_graph_decode: (sequences, pages), indices, given */
+    size_t forward;               /* nodes of the blocks; those of training follow */
+    uint32_t targets, loss;       /* stack_graph_add_loss; `targets` are given */
+    struct stack_routed {         /* each mixture of experts; heap */
+        const struct moe *moe;    /* the stack's */
+        uint32_t block;           /* its number */
+        uint32_t choose;          /* a node: the router's choice */
+        uint32_t routing, chosen; /* given: by a law; by stack_graph_give_choice; or GRAPH_NONE */
+    } * routed;
+    size_t routed_count;
 };
 /* INVALID: the shapes are impossible. stack_graph_finish follows, on failure, too. */
 enum status stack_graph_init(struct stack_graph *ret, const struct stack *stack, uint64_t sequences,
@@ -101,6 +111,11 @@ enum status stack_graph_init(struct stack_graph *ret, const struct stack *stack,
 enum status stack_graph_decode(struct stack_graph *ret, const struct stack *stack,
                                uint64_t sequences, uint64_t context, uint64_t page,
                                struct error *err);
+/*
+ * Where the router chooses (law: model), its experts become an input, (rows, top), and their
+ * weights are made of its scores as before: next to a tie, rounding decides which they are.
+ */
+enum status stack_graph_give_choice(struct stack_graph *graph, struct error *err);
 /* Adds the mean cross entropy of `out`, which a head writes, against targets. */
 enum status stack_graph_add_loss(struct stack_graph *graph, struct error *err);
 /* The same, and the gradients of all parameters (graph_backward). */

@@ -182,6 +182,6 @@ uint64_t stack_arrays(const struct stack_graph *graph)
 
     for (size_t i = 0; i < graph->graph->value_count; i++)
         ret += graph->graph->values[i].role == GRAPH_PARAMETER &&
-               graph->graph->values[i].shape.rank == 2;
+               graph->graph->values[i].shape.rank > 1;
     return ret;
 }

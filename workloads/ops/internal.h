@@ -8,9 +8,17 @@
 /*
  * All kernels but the GEMM go over rows or chunks. OPS_STACK is there after ops_stack,
  * OPS_STACK_BACKWARD after ops_stack_backward, OPS_CACHE after ops_cache, OPS_PACKED after
- * ops_packed.
+ * ops_packed, OPS_EXPERTS after ops_experts.
  */
-enum ops_module { OPS_ROWS, OPS_STACK, OPS_STACK_BACKWARD, OPS_CACHE, OPS_PACKED, OPS_MODULES };
+enum ops_module {
+    OPS_ROWS,
+    OPS_STACK,
+    OPS_STACK_BACKWARD,
+    OPS_CACHE,
+    OPS_PACKED,
+    OPS_EXPERTS,
+    OPS_MODULES
+};
 
 struct ops_attention;
 
@@ -29,6 +37,7 @@ struct ops {
     json_t *candidates;          /* what was tried, with its time */
     struct buffer *partial;      /* sums over slices of rows (op_norm.c); NULL: none yet */
     uint64_t partial_bytes;
+    struct buffer *experts; /* the rows of each (op_experts.c); NULL: there are none */
 };
 
 /*

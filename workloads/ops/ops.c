@@ -28,6 +28,8 @@ static const char *const stack_files[] = {"pack.h", "fold.h", "memory_exp.h", "s
 static const char *const stack_backward_files[] = {"pack.h", "fold.h", "memory_exp.h",
                                                    "stack_backward.h"};
 
+static const char *const experts_files[] = {"pack.h", "fold.h", "memory_exp.h", "experts.h"};
+
 static const struct {
     const char *name; /* in facts */
     const char *const *files;
@@ -43,6 +45,8 @@ static const struct {
     [OPS_STACK_BACKWARD] = {"stack_backward", stack_backward_files,
                             sizeof(stack_backward_files) / sizeof(stack_backward_files[0]),
                             "workloads/kernels/stack_backward.h"},
+    [OPS_EXPERTS] = {"experts", experts_files, sizeof(experts_files) / sizeof(experts_files[0]),
+                     "workloads/kernels/experts.h"},
 };
 
 enum status ops_compile(const struct ops *ops, enum ops_module module, uint32_t lanes,
@@ -110,6 +114,7 @@ void ops_destroy(struct ops *ops)
         device_module_unload(ops->device, ops->modules[i]);
     device_buffer_free(ops->partial);
     device_buffer_free(ops->wide);
+    device_buffer_free(ops->experts);
     ops_attention_destroy(ops->attention);
     gemms_destroy(ops->gemms);
     json_decref(ops->candidates);

@@ -408,4 +408,45 @@ struct op_heads_backward {
 enum status op_heads_backward(struct ops *ops, const struct op_heads_backward *op,
                               struct error *err);
 
+/* ---- op_experts.c: mixtures of experts, graph/op_experts.c, kernels/experts.h ---- */
+
+/*
+ * Compiles the text, which the operations below need, and makes the lists of up to `rows` rows and
+ * `experts` experts.
+ */
+enum status ops_experts(struct ops *ops, uint64_t rows, uint64_t experts, struct error *err);
+/* Bytes of those lists; at most UINT64_MAX. */
+uint64_t op_experts_bytes(uint64_t rows, uint64_t experts);
+
+struct op_experts {
+    uint64_t rows, experts, top;
+    struct operand gates; /* (rows, experts) */
+};
+/* The gates and, (rows, top) in f32, the choice that follows from the scores (rows, experts). */
+enum status op_experts_choose(struct ops *ops, const struct op_experts *op, struct operand scores,
+                              struct operand choice, struct error *err);
+/* The gates from routing (rows, 2 top), i32. */
+enum status op_experts_assign(struct ops *ops, const struct op_experts *op, struct buffer *routing,
+                              struct error *err);
+/* Which rows each expert has by the gates, for the products until the next one. */
+enum status op_experts_sort(struct ops *ops, const struct op_experts *op, struct error *err);
+/*
+ * y (rows, top n) = the products of each row's experts, w (experts, k, n), with x, which is (rows,
+ * k), or with `each` (rows, top k).
+ */
+struct op_experts_product {
+    struct op_experts of;
+    struct operand x, w, y;
+    uint64_t k, n;
+    bool each;
+};
+enum status op_experts_product(struct ops *ops, const struct op_experts_product *op,
+                               struct error *err);
+/* y (rows, n) = the sum of x (rows, top n) by the gates' weights (+ base, unless its buffer is
+ * NULL).
+ */
+enum status op_experts_combine(struct ops *ops, const struct op_experts *op, struct operand x,
+                               struct operand base, struct operand y, uint64_t n,
+                               struct error *err);
+
 #endif

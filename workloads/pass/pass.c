@@ -164,6 +164,12 @@ static uint64_t flops_of(const struct graph *graph, const struct graph_op *op)
 }
 
 #define FORMULA_PAIRS "causal scores and values count T(T+1)/2 pairs a head"
+#define FORMULA_EXPERTS_READ                                                                       \
+    "all parameters once (of the embedding the tokens' rows, of experts those that a token is "    \
+    "routed to), the keys and values of context + 1 positions read and those of one written"
+#define FORMULA_EXPERTS_DECODED                                                                    \
+    "2*m*n*k of the GEMMs over a token a sequence, of experts those that a token is routed to; "   \
+    "scores and values count context + 1 pairs a head"
 #define FORMULA_SOURCE " (Chowdhery et al. 2022, appendix B, without masked positions)"
 
 static enum status cost(const struct workload_case *work, struct workload_cost *ret,
@@ -175,7 +181,7 @@ static enum status cost(const struct workload_case *work, struct workload_cost *
     CLEANUP(stack_graph_finish) struct stack_graph graph = {0};
     CLEANUP(graph_plan_finish) struct graph_plan plan = {0};
     unsigned __int128 bytes;
-    uint64_t flops, largest, saved;
+    uint64_t flops, largest, saved, unread;
 
     TRY(build(work, (uint64_t)work->batch, parameters->length, &graph, err));
     TRY(graph_plan_init(&plan, graph.graph, err));
@@ -188,6 +194,8 @@ static enum status cost(const struct workload_case *work, struct workload_cost *
     if (parameters->trains)
         TRY(pass_train_bytes(parameters, (uint64_t)work->batch, precision_dtype(work->precision),
                              &bytes, &largest, err));
+    else
+        bytes += pass_moe_bytes(&graph);
     if (flops > INT64_MAX || bytes > INT64_MAX || tokens > INT32_MAX)
         return error_set(err, STATUS_INVALID,
                          "%s: an iteration of batch %lld is more than 2^63 FLOPs, 2^63 bytes or "
@@ -199,6 +207,9 @@ static enum status cost(const struct workload_case *work, struct workload_cost *
                              ? "3 * (sum of 2*m*n*k over the forward pass's GEMMs; " FORMULA_PAIRS
                                "); the backward pass has two GEMMs for "
                                "each" FORMULA_SOURCE
+                         : graph.routed_count > 0
+                             ? "sum of 2*m*n*k over the GEMMs, of experts those that a token is "
+                               "routed to; " FORMULA_PAIRS FORMULA_SOURCE
                              : "sum of 2*m*n*k over the GEMMs; " FORMULA_PAIRS FORMULA_SOURCE,
         .items = tokens,
         .item_name = "token",
@@ -206,8 +217,15 @@ static enum status cost(const struct workload_case *work, struct workload_cost *
         .working_set_bytes = (uint64_t)bytes,
         .headline = "items",
     };
-    if (parameters->decode.context)
-        decode_cost(graph.graph, width, saved, ret);
+    if (!parameters->decode.context)
+        return STATUS_OK;
+    decode_cost(graph.graph, width, saved, ret);
+    TRY(pass_moe_unread(&graph, &unread, err));
+    ret->bytes -= unread * width;
+    if (graph.routed_count > 0) {
+        ret->bytes_formula = FORMULA_EXPERTS_READ;
+        ret->flops_formula = FORMULA_EXPERTS_DECODED;
+    }
     return STATUS_OK;
 }
 
@@ -230,6 +248,20 @@ static void describe_operators(const struct graph *graph, struct text *ret)
         if (flops > 0)
             text_append_format(ret, "; %sFLOP", text_human_si((double)flops, human));
         text_append_char(ret, '\n');
+    }
+}
+
+/* Of each batch. */
+static void describe_routing(const struct workload *workload, struct text *ret)
+{
+    const struct pass_parameters *parameters = workload->parameters;
+
+    for (size_t i = 0; i < workload->batch_count; i++) {
+        CLEANUP(stack_graph_finish) struct stack_graph graph = {0};
+
+        if (pass_build(parameters, (uint64_t)workload->batches[i], parameters->length, &graph,
+                       NULL) == STATUS_OK)
+            pass_moe_describe(&graph, ret);
     }
 }
 
@@ -256,6 +288,7 @@ static void describe(const struct workload *workload, struct text *ret)
     else
         text_append_format(ret, "sequence length: %llu tokens\n",
                            (unsigned long long)parameters->length);
+    describe_routing(workload, ret);
     text_append(ret, "operators of one:\n");
     describe_operators(graph.graph, ret);
 }
@@ -276,6 +309,7 @@ static void finish(struct workload_instance *base)
     stack_graph_finish(&instance->graph);
     device_buffer_free(instance->input);
     decode_destroy(instance->decode);
+    pass_moe_destroy(instance->moe);
     free(instance->tokens);
     free(instance->weights);
 }
@@ -376,7 +410,7 @@ static enum status forward_bytes(const struct pass_instance *instance, uint64_t 
     for (uint32_t i = 0; i < graph.graph->value_count; i++) {
         const struct graph_value *value = &graph.graph->values[i];
 
-        if (value->shape.rank > 2)
+        if (value->shape.rank > 2 && value->role == GRAPH_COMPUTED)
             graph_lend(graph.graph, i);
         else if (value->count * size > *ret_largest)
             *ret_largest = value->count * size;
@@ -384,8 +418,8 @@ static enum status forward_bytes(const struct pass_instance *instance, uint64_t 
     TRY(graph_plan_init(&plan, graph.graph, err));
     *ret = ((unsigned __int128)stack_parameter_count(&graph) + plan.pool +
             decode_cache_count(graph.graph)) *
-               size -
-           pass_weights_saved(&parameters->weights, graph.graph, size);
+               size +
+           pass_moe_bytes(&graph) - pass_weights_saved(&parameters->weights, graph.graph, size);
     return STATUS_OK;
 }
 
@@ -413,7 +447,8 @@ static enum status check_memory(const struct pass_instance *instance, struct err
 static enum status make_session(struct pass_instance *instance, struct error *err)
 {
     static const struct lowering *const own[] = {session_packed_lowerings, session_stack_lowerings,
-                                                 session_stack_backward_lowerings, NULL};
+                                                 session_stack_backward_lowerings,
+                                                 session_experts_lowerings, NULL};
     const struct workload_case *work = &instance->base.work;
     const struct pass_parameters *parameters = work->workload->parameters;
     const struct graph *graph = instance->graph.graph;
@@ -441,6 +476,7 @@ static enum status make_session(struct pass_instance *instance, struct error *er
     if (parameters->trains)
         TRY(pass_train_allocate(instance, err));
     TRY(pass_weights_place(instance, err));
+    TRY(pass_moe_prepare(instance, err));
     TRY(session_allocate(&instance->session, instance->base.device, err));
     if (parameters->trains)
         return pass_train_begin(instance, err);
@@ -566,7 +602,7 @@ static double tolerance(const struct workload_case *work, const char *output, co
     if ((!strcmp(output, "output.blocks") || !strcmp(output, "cache.blocks")) &&
         !strcmp(metric, "worst_block"))
         return COMPARISON_BLOCK_FACTOR * pass_tolerance(work, 1).out;
-    return (!strcmp(output, "output") || !strcmp(output, "cache")) &&
+    return (!strcmp(output, "output") || !strcmp(output, "cache") || !strcmp(output, "router")) &&
                    !strcmp(metric, "normalised_rms")
                ? pass_tolerance(work, 1).out
                : WORKLOAD_NO_CHECK;
@@ -577,13 +613,16 @@ enum status pass_refer(const struct workload_case *work, uint64_t sequences, uin
                        struct error *err)
 {
     struct stack_graph graph = {0};
-    const enum status status = build(work, sequences, length, &graph, err);
+    enum status status = build(work, sequences, length, &graph, err);
 
+    if (status == STATUS_OK)
+        status = stack_graph_give_choice(&graph, err);
     if (status != STATUS_OK) {
         stack_graph_finish(&graph);
         return status;
     }
     decode_lend(graph.graph);
+    pass_moe_lend(&graph);
     return stack_reference_create(&graph, wanted, ret, err);
 }
 
@@ -595,6 +634,7 @@ static enum status refer(struct pass_instance *instance, uint64_t sequence, uint
     const struct stack_wanted wanted = {.out = true};
 
     TRY(pass_refer(&instance->base.work, 1, positions, &wanted, ret, err));
+    TRY(pass_moe_give(instance, *ret, sequence * instance->length, err));
     if (!instance->decode)
         return stack_reference_forward(*ret, instance->weights, tokens, NULL, err);
     return decode_refer(instance, *ret, sequence, true, err);
@@ -602,7 +642,7 @@ static enum status refer(struct pass_instance *instance, uint64_t sequence, uint
 
 /* What the checks of some sequences have found. */
 struct found {
-    struct comparison output, cache;
+    struct comparison output, cache, router;
     struct block_finding blocks, cache_blocks;
     struct workload_check live;
 };
@@ -618,6 +658,9 @@ static void report(const struct pass_instance *instance, const struct found *fou
         return;
     check_sink_compare(sink, "output", &found->output, bound, tolerance.reason);
     check_sink_blocks(sink, "output.blocks", &found->blocks, bound);
+    if (found->router.count > 0)
+        check_sink_compare(sink, "router", &found->router, bound,
+                           "the scores of the chosen experts, beside the largest");
     if (!found->cache.count)
         return;
     check_sink_compare(sink, "cache", &found->cache, bound,
@@ -648,6 +691,7 @@ static enum status add_sequence(struct pass_instance *instance, uint64_t sequenc
     TRY(refer(instance, sequence, positions, &reference, err));
     comparison_add(&found->output, got, reference->out, count);
     block_finding_add(&found->blocks, "output", got, reference->out, count);
+    TRY(pass_moe_compare(instance, sequence * instance->length, positions, &found->router, err));
     if (!instance->decode)
         return STATUS_OK;
     TRY(decode_compare(instance, sequence, &found->cache, &found->cache_blocks, err));
@@ -749,12 +793,14 @@ static enum status spot_check(struct workload_instance *base, uint64_t secret,
         return pass_train_spot_check(instance, secret, sink, err);
     TRY(take_tokens(instance, secret, err));
     TRY(instance->decode ? decode_redraw(instance, drawn, secret, err) : STATUS_OK);
+    TRY(pass_moe_draw(instance, secret, err));
     TRY(run_over_nan(instance, secret, err));
     TRY(compare(instance, drawn, spot_positions(instance), sink, err));
     if (instance->ops)
         TRY(pass_check_nodes(instance, secret, sink, err));
     TRY(take_tokens(instance, base->work.seed, err));
     TRY(instance->decode ? decode_restore(instance, err) : STATUS_OK);
+    TRY(pass_moe_draw(instance, 0, err));
     return check_iterate(base, err);
 }
 
@@ -823,6 +869,8 @@ static json_t *facts(struct workload_instance *base)
         json_object_set_new(ret, "loss", pass_train_loss(instance));
     if (ret && instance->packed)
         json_object_set_new(ret, "weights", pass_weights_facts(instance));
+    if (ret && instance->moe)
+        json_object_set_new(ret, "routing", pass_moe_facts(instance));
     return ret;
 }
 

@@ -1,6 +1,7 @@
 /*
  * pass - what the files of this folder share: the parameters, an instance; train.c, a step of
- * training; decode.c, what differs where a pass is a token of each sequence over a cache.
+ * training; decode.c, what differs where a pass is a token of each sequence over a cache; moe.c,
+ * where tokens of mixtures of experts go.
  */
 #ifndef ASSAY_WORKLOADS_PASS_PASS_H
 #define ASSAY_WORKLOADS_PASS_PASS_H
@@ -30,6 +31,7 @@ struct pass_parameters {
 };
 
 struct decode;
+struct pass_moe;
 struct pass_instance {
     struct workload_instance base;
     uint64_t sequences, length, columns; /* of the output */
@@ -48,6 +50,7 @@ struct pass_instance {
     struct op_tokens given;
     struct decode *decode;          /* NULL: passes are over whole sequences */
     struct pass_training *training; /* NULL: forward alone */
+    struct pass_moe *moe;           /* NULL: no mixture of experts, or a framework */
 };
 
 /* ---- pass.c ---- */
@@ -120,6 +123,38 @@ enum status pass_train_spot_check(struct pass_instance *instance, uint64_t secre
                                   struct check_sink *sink, struct error *err);
 /* As workload_checks.tolerance; negative where it has no such check. */
 double pass_train_tolerance(const struct workload_case *work, const char *output);
+
+/* ---- moe.c ---- */
+
+/* Elements of parameters that a pass does not read: those of experts that no token is routed to. By
+ * the law `model` as many as tokens can reach count as read. */
+enum status pass_moe_unread(const struct stack_graph *graph, uint64_t *ret, struct error *err);
+/* Bytes of routing, choices and lists on a device. */
+uint64_t pass_moe_bytes(const struct stack_graph *graph);
+/* A line of how the graph's tokens are spread over experts by a law; none where there is none. */
+void pass_moe_describe(const struct stack_graph *graph, struct text *ret);
+
+/* Before session_allocate: places of routing and choices, the text, the routing of the case. */
+enum status pass_moe_prepare(struct pass_instance *instance, struct error *err);
+void pass_moe_destroy(struct pass_moe *moe); /* takes NULL */
+/* Another routing by the laws, where there are some; 0: the declared one. */
+enum status pass_moe_draw(struct pass_instance *instance, uint64_t secret, struct error *err);
+/* Before the interpreter of a reference is created: the scores of its routers. */
+void pass_moe_lend(const struct stack_graph *graph);
+/* To a reference from this row of the pass on; by the law `model` what the latest pass chose. */
+enum status pass_moe_give(const struct pass_instance *instance,
+                          const struct stack_reference *reference, uint64_t row, struct error *err);
+/*
+ * The scores in that reference, which has run, of the experts that the routers chose on the device
+ * for `rows` from this one on, beside its largest: near a tie either may be chosen.
+ */
+enum status pass_moe_compare(const struct pass_instance *instance, uint64_t row, uint64_t rows,
+                             struct comparison *comparison, struct error *err);
+/*
+ * [{"block", "law", "experts", "touched", "tokens_mean", "tokens_least", "tokens_most", "routed",
+ * "largest_over_mean"}], one a mixture, of the latest pass. New. NULL: no memory.
+ */
+json_t *pass_moe_facts(const struct pass_instance *instance);
 
 /* ---- decode.c ---- */
 

@@ -38,6 +38,24 @@ static enum status check_precisions(const struct declaration *declaration,
     return STATUS_OK;
 }
 
+/* Every block must have one. */
+static enum status check_derivatives(const struct declaration *declaration,
+                                     const struct stack *stack, struct error *err)
+{
+    for (uint32_t p = 0; p < stack->stack_count; p++)
+        for (uint32_t i = 0; i < stack->stack[p].of_count; i++) {
+            char path[48];
+
+            if (stack->stack[p].of[i].kind != STACK_MOE)
+                continue;
+            snprintf(path, sizeof(path), "model.stack[%u].of[%u].moe", (unsigned)p, (unsigned)i);
+            return declaration_error(declaration, path, err,
+                                     "a mixture of experts has no derivative here; remove `train`, "
+                                     "or write `mlp` in place of `moe`");
+        }
+    return STATUS_OK;
+}
+
 enum status pass_train_check(const struct declaration *declaration,
                              const struct workload_declaration *common,
                              struct pass_train_section *written, struct pass_parameters *ret,
@@ -57,6 +75,7 @@ enum status pass_train_check(const struct declaration *declaration,
     TRY(check_precisions(declaration, common, err));
     TRY(adamw_declaration_check(declaration, "train", &written->adamw, err));
     ret->adamw = written->adamw;
+    TRY(check_derivatives(declaration, &ret->stack, err));
     if (ret->length < 2)
         return declaration_error(declaration, "sequence_length", err,
                                  "of one token attention has no gradient; write at least 2");

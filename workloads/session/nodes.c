@@ -482,6 +482,14 @@ static void draw_rows(struct part *part, struct random *random)
         part->reach >= REACH_SEQUENCE ? random_next_below(random, part->rows) : part->rows - 1;
 }
 
+/* A router, and its choice: where a law gives another, nothing else shows whether they ran. */
+static bool is_router(const struct graph *graph, uint32_t number)
+{
+    return graph->nodes[number].op == &graph_op_choose_experts ||
+           (number + 1 < graph->node_count &&
+            graph->nodes[number + 1].op == &graph_op_choose_experts);
+}
+
 enum status session_expect_step(const struct session *session, uint32_t first,
                                 struct session_expected **ret, struct error *err)
 {
@@ -495,7 +503,9 @@ enum status session_expect_step(const struct session *session, uint32_t first,
                         .reach = reach_of(session->graph, first, end),
                         .packed = session_packed(session, &session->graph->nodes[first])};
 
-    if (random_next_below(random, session->graph->node_count) >= STEPS || !is_light(&part))
+    if ((random_next_below(random, session->graph->node_count) >= STEPS &&
+         !is_router(session->graph, first)) ||
+        !is_light(&part))
         return STATUS_OK;
     draw_rows(&part, random);
     if (part.packed)

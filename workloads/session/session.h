@@ -141,6 +141,8 @@ extern const struct lowering session_lowerings[]; /* of the operators; ends with
  * and attention without probabilities.
  */
 extern const struct lowering session_stack_lowerings[];
+/* Of mixtures of experts, by ops_experts. */
+extern const struct lowering session_experts_lowerings[];
 /* Their gradients, by ops_stack_backward. */
 extern const struct lowering session_stack_backward_lowerings[];
 /* Products with the weights of `packed`, by ops_packed. */

@@ -14,7 +14,8 @@ static const struct {
     {"sequences", 1},   {"successors", 8}, {"fp32_steps", 1}, {"height", 7},
     {"channels", 6},    {"filters", 10},   {"prompt", 9},     {"output", 7},
     {"min", 2},         {"max", 8}, /* of a server's requests */
-    {"kv_heads", 1},    {"head", 16},      {"times", 1},
+    {"kv_heads", 1},    {"head", 16},      {"times", 1},      {"experts", 7},
+    {"top", 2},
 };
 
 /* Of a list of shapes; more of them differ in size alone. */
