@@ -1,5 +1,8 @@
-/* A cell's losses, loss scale, calibration and weights in few bits, from its facts. */
+/* A cell's losses, loss scale, calibration, weights in few bits and routing, from its facts. */
 #include "reports/view.h"
+
+#include <math.h>
+
 #include "harness/core/member.h"
 
 static const json_t *loss_of(const struct view_cell *cell)
@@ -121,11 +124,45 @@ static bool view_weights_words(const struct view_cell *cell, struct text *ret)
     return true;
 }
 
+/*
+ * Of mixtures of experts, from the first trial that counts: "zipf; 16 tokens, 1 an expert; 80 to 91
+ * of 128 experts touched in a layer, the largest 6 to 9 times the mean".
+ */
+static bool view_routing_words(const struct view_cell *cell, struct text *ret)
+{
+    const json_t *routing = NULL, *first;
+    double least = INFINITY, most = 0.0, low = INFINITY, high = 0.0;
+
+    for (size_t i = 0; i < cell->trial_count && !routing; ++i)
+        if (cell->trials[i].estimate)
+            routing = json_object_get(cell->trials[i].facts, "routing");
+    first = json_array_get(routing, 0);
+    if (!first)
+        return false;
+    EACH(layer, routing) {
+        const double touched = member_real(layer, "touched");
+        const double imbalance = member_real(layer, "largest_over_mean");
+
+        least = fmin(least, touched);
+        most = fmax(most, touched);
+        low = fmin(low, imbalance);
+        high = fmax(high, imbalance);
+    }
+    text_append_format(ret,
+                       "%s; %.3g tokens an expert; %.4g to %.4g of %lld experts touched in a "
+                       "layer, the largest %.3g to %.3g times the mean",
+                       member_string(first, "law") ? member_string(first, "law") : "unknown",
+                       member_real(first, "tokens_mean"), least, most,
+                       member_integer(first, "experts"), low, high);
+    return true;
+}
+
 const struct view_phrase view_phrases[] = {
     {"attention", "Attention", view_attention_words},
     {"loss", "Loss", view_loss_words},
     {"loss scale", "Loss scale", view_loss_scale_words},
     {"calibration", "Calibration", view_calibration_words},
     {"weights", "Weights", view_weights_words},
+    {"routing", "Routing", view_routing_words},
 };
 const size_t view_phrase_count = sizeof(view_phrases) / sizeof(view_phrases[0]);

@@ -108,6 +108,65 @@ class Pass(CliTest):
                 self.assertIn(f"stack.yaml:{line}: ", call.err)
                 self.assertIn(words, call.err)
 
+    MOE = LLAMA.replace("- mlp: {width: 14336, gate: silu}",
+                        "- moe: {experts: 8, top: 2, width: 14336, gate: silu, routing: {law: zipf, alpha: 1.0, seed: 3}}")
+
+    def test_moe_described(self):
+        call = self.describe(self.MOE)
+        self.assertEqual(call.status, 0, call.err)
+        # The form of Mixtral 8x7B: 8 experts, and a router, a layer.
+        parameters = 8030261248 + 32 * (7 * 3 * 4096 * 14336 + 4096 * 8)
+        for words in ("mixture of experts (2 of 8 a token, 14336, gated by SiLU, routed by zipf 1, seed 3)",
+                      f"parameters: {parameters}", "96 expert_product", "32 choose_experts", "32 assign_experts",
+                      "routing of 4096 tokens: 1.02e+03 an expert, 8 to 8 of 8 experts touched in a layer, the largest "):
+            self.assertIn(words, call.out)
+        cost = self.describe(self.MOE, "--json").json()["costs"][0]
+        linear = 2 * 4096 * (8030261248 - 128256 * 4096 - 65 * 4096 + 32 * (3 * 4096 * 14336 + 4096 * 8))
+        self.assertEqual(cost["flops"], linear + 32 * 4 * 4096 * 4096 * 4097 // 2)
+        self.assertIn("of experts those that a token is routed to", cost["flops_formula"])
+
+    def test_moe_refused(self):
+        for before, after, words in (
+                ("top: 2", "top: 9", "a token goes to 9 experts, and there are 8; write `top` up to that"),
+                ("top: 2", "top: 0", "top"),
+                ("experts: 8", "experts: 4096", "experts"),
+                ("law: zipf", "law: even", "even"),
+                ("law: zipf", "law: uniform", "law: uniform has not; remove it, or write law: zipf"),
+                ("alpha: 1.0, ", "", "law: zipf has no `alpha`; write its exponent, such as alpha: 1.0"),
+                ("alpha: 1.0", "alpha: 0", "`alpha` is 0; write an exponent above 0"),
+                ("law: zipf, alpha: 1.0", "law: model", "nothing is drawn; remove `seed`"),
+                (", routing: {law: zipf, alpha: 1.0, seed: 3}", "", "routing")):
+            with self.subTest(after=after):
+                self.assertIn(before, self.MOE)
+                call = self.describe(self.MOE.replace(before, after))
+                self.assertNotEqual(call.status, 0, call.out)
+                self.assertIn("stack.yaml:16: ", call.err)
+                self.assertIn(words, call.err)
+        call = self.describe(self.MOE + "train: {}\n")
+        self.assertIn("stack.yaml:16: ", call.err)
+        self.assertIn("remove `train`, or write `mlp` in place of `moe`", call.err)
+
+    @thorough
+    def test_moe_run(self):
+        """Under two laws: what is read of the experts, and how tokens are spread, is recorded and shown."""
+        moved = []
+        for workload in ("moe_tiny_decode", "moe_tiny_decode_zipf"):
+            call = self.assay("run", workload, "--device", "cpu:0", "--precision", "fp32", "--batch", "1", "--protocol",
+                              self.fast(), "--db", self.db)
+            self.assertEqual(call.status, 0, call.err)
+            moved.append(self.assay("describe", workload.replace("tiny", "small"), "--json").json()["costs"][1]["bytes"])
+        self.assertGreater(moved[0], moved[1])
+        shown = " ".join(self.assay("show", "--all", "2/1", "--db", self.db).out.split())
+        self.assertIn("Routing zipf; 0.25 tokens an expert; 4 to 4 of 16 experts touched in a layer, the largest 4 to 4 "
+                      "times the mean", shown)
+        layers = self.assay("show", "1/1", "--json", "--db", self.db).json()["trials"][0]["facts"]["routing"]
+        self.assertEqual([(layer["block"], layer["law"], layer["routed"], layer["touched"]) for layer in layers],
+                         [(2, "uniform", 4, 4), (4, "uniform", 4, 4)])
+        self.assertEqual(set(self.query("SELECT status, message FROM trial_end")), {("ok", None)})
+        self.assertEqual(self.query("SELECT DISTINCT passed FROM verification"), [(1,)])
+        self.assertIn(("router",), self.query("SELECT DISTINCT output FROM verification"))
+        self.assert_verified()
+
     DECODE = LLAMA.replace("sequence_length: 4096", "decode: {context: 2048, page: 16}")
 
     def test_decode_described(self):
@@ -216,6 +275,7 @@ class Pass(CliTest):
         self.run_in_both("llama_tiny_decode", "opencl:0")
         self.run_in_both("llama_tiny_decode_int4", "opencl:0")
         self.run_in_both("llama_tiny_step", "opencl:0")
+        self.run_in_both("moe_tiny_decode_zipf", "opencl:0")
 
     def test_run(self):
         """On assay's own backend, checked by the graph in fp64; both verifiers find nothing."""
