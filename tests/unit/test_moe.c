@@ -37,7 +37,8 @@
     "           {attention: {heads: 3, kv_heads: 1, head: 16, rope: 100}},\n"                      \
     "           {moe: {experts: 7, top: 1, width: 29, routing: {law: model}}}]\n"
 
-static const char *const stacks[] = {QWEN(LENGTH, "{law: uniform}"), QWEN(DECODE, ZIPF), ODD};
+static const char *const stacks[] = {QWEN(LENGTH, "{law: uniform}"), QWEN(DECODE, ZIPF), ODD,
+                                     QWEN(LENGTH, "{law: model}")};
 #define STACKS (sizeof(stacks) / sizeof(stacks[0]))
 static struct device *device;
 
