@@ -8,6 +8,7 @@
 #include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "reports/citation.h"
+#include "reports/load_timeline.h"
 #include "reports/remarks.h"
 
 void cell_title(struct doc *doc, const struct view_cell *cell)
@@ -223,4 +224,40 @@ void cell_citation(struct doc *doc, const struct view_cell *cell,
     doc_say(doc, NULL, "{code %s}", line.data);
     doc_close(doc);
     doc->out->failed |= line.failed;
+}
+
+static void say_trial(struct doc *doc, const struct view_trial *trial)
+{
+    cell_kernels(doc, trial);
+    cell_files(doc, trial, true);
+    cell_files(doc, trial, false);
+}
+
+static void say_telemetry(struct doc *doc, const struct view_cell *cell)
+{
+    for (size_t i = 0; i < cell->trial_count; ++i)
+        if (json_array_size(cell->trials[i].telemetry) > 0) {
+            doc_heading(doc, 4, NULL, "System telemetry, trial %lld",
+                        (long long)cell->trials[i].number);
+            cell_telemetry(doc, &cell->trials[i]);
+            return;
+        }
+}
+
+void cell_document(struct doc *doc, const struct view_cell *cell,
+                   const struct view_campaign *campaign, bool in_full)
+{
+    cell_title(doc, cell);
+    cell_sections(doc, cell, in_full ? CELL_TERMINAL : CELL_HEAD);
+    load_timeline_document(doc, cell->load_timeline);
+    cell_system(doc, cell, NULL);
+    cell_configuration(doc, cell, campaign, NULL);
+    if (in_full) {
+        cell_environment(doc, cell, campaign, NULL);
+        cell_readings(doc, cell);
+        if (cell_shown_trial(cell))
+            say_trial(doc, cell_shown_trial(cell));
+        say_telemetry(doc, cell);
+    }
+    cell_citation(doc, cell, campaign);
 }

@@ -22,6 +22,13 @@ enum {
 /* The sections of one of these places; a section is a row of the table in cell_document.c. */
 void cell_sections(struct doc *doc, const struct view_cell *cell, unsigned where);
 
+/*
+ * All of one result but pictures; `in_full`: every attempt, check, file and reading, else what
+ * comes first.
+ */
+void cell_document(struct doc *doc, const struct view_cell *cell,
+                   const struct view_campaign *campaign, bool in_full);
+
 void cell_title(struct doc *doc, const struct view_cell *cell);
 void cell_citation(struct doc *doc, const struct view_cell *cell,
                    const struct view_campaign *campaign);

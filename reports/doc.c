@@ -213,6 +213,7 @@ bool doc_ends_with(const struct doc *doc, char c)
 void doc_end(struct doc *doc, const char *look)
 {
     doc->medium->block(doc, look);
+    doc->number += doc_box(doc) == DOC_NUMBERED;
     clear(doc);
 }
 
@@ -225,6 +226,10 @@ void doc_end_heading(struct doc *doc, int level, const char *id)
 void doc_open(struct doc *doc, enum doc_box box, const char *look)
 {
     doc->boxes[++doc->depth] = box;
+    if (box == DOC_NUMBERED) {
+        doc->number = 1;
+        doc->numbered = look;
+    }
     doc->medium->open(doc, look);
     clear(doc);
     if (box == DOC_FOLD && doc->is_brief && doc->closed_depth == 0) {

@@ -34,9 +34,11 @@ enum doc_box {
     DOC_FOLD,    /* the same below the first block, its summary; a page shows them when asked */
     DOC_DETAILS, /* lines that say more of the block before */
     DOC_LIST,
-    DOC_ITEM,  /* of a list, where it holds boxes: after the block before it, which begins it */
-    DOC_FACTS, /* a label, \t and a value each */
-    DOC_TABLE, /* rows; see doc_table */
+    DOC_NUMBERED, /* a list whose items have numbers from 1; of its look NAME a link to #NAME-N
+                     leads to one */
+    DOC_ITEM,     /* of a list, where it holds boxes: after the block before it, which begins it */
+    DOC_FACTS,    /* a label, \t and a value each */
+    DOC_TABLE,    /* rows; see doc_table */
 };
 
 /* Flags of a column. */
@@ -54,6 +56,7 @@ struct doc_column {
     /* On a page, in percent of the table: 6, 9, 12, 20, 25 or 30, which style.css has; 0: by what
      * is in it. */
     unsigned width;
+    const char *look; /* of its cells: their class on a page; NULL: none */
 };
 
 struct doc;
@@ -72,7 +75,9 @@ struct doc {
     const struct doc_medium *medium;
     struct text block; /* the phrases so far */
     enum doc_box boxes[DOC_DEPTH];
-    size_t depth; /* of those open; there are never more than DOC_DEPTH - 1 */
+    size_t depth;         /* of those open; there are never more than DOC_DEPTH - 1 */
+    size_t number;        /* of the next item of a numbered list */
+    const char *numbered; /* its look */
     const struct doc_column *columns;
     size_t column_count;
     struct text rows; /* of a table whose columns are laid out where it ends */
@@ -82,6 +87,7 @@ struct doc {
     /* Of the caller, after doc_new. */
     bool is_brief;                    /* of a fold the summary alone is written */
     size_t width;                     /* of lines, the columns that a table may take; 0: any */
+    size_t screen;                    /* columns that a row of blocks has room in; 0: 80 */
     size_t closed_depth, closed_from; /* a fold of which nothing is written, and from where */
 };
 

@@ -34,7 +34,8 @@ static size_t append_digest(struct text *out, const char *digest)
     return length;
 }
 
-void doc_html_phrases(struct text *out, const char *at)
+static void append_phrases(struct text *out, const char *at,
+                           void (*escape)(struct text *out, const void *bytes, size_t length))
 {
     const char *ends[DOC_DEPTH];
     size_t open = 0;
@@ -42,7 +43,7 @@ void doc_html_phrases(struct text *out, const char *at)
     for (; *at; at += *at != '\0') {
         const size_t length = doc_plain_length(at);
 
-        escape_html_bytes(out, at, length);
+        escape(out, at, length);
         at += length;
         if (*at == '\n') {
             text_append(out, "<br>");
@@ -59,6 +60,11 @@ void doc_html_phrases(struct text *out, const char *at)
                 at += append_digest(out, at + 1);
         }
     }
+}
+
+void doc_html_phrases(struct text *out, const char *phrases)
+{
+    append_phrases(out, phrases, escape_html_bytes);
 }
 
 void html_phrase(struct text *out, const char *format, ...)
@@ -80,6 +86,18 @@ static void append_look(struct text *out, const char *first, const char *second)
         text_append_format(out, " class=\"%s%s%s\"", first, *first && *second ? " " : "", second);
 }
 
+/* Of a cell: its column's, or what its flags come to. */
+static void append_cell_look(struct text *out, const struct doc_column *column)
+{
+    append_look(out,
+                column->flags & DOC_NUMBER  ? "num"
+                : column->flags & DOC_WHOLE ? "when"
+                                            : "",
+                column->look                ? column->look
+                : column->flags & DOC_BREAK ? "wrap"
+                                            : "");
+}
+
 static void append_tag(struct text *out, const char *name, const char *look)
 {
     text_append_format(out, "<%s", name);
@@ -97,18 +115,14 @@ static void append_cell(struct doc *doc, size_t index, char *cell, bool is_last)
     if (span > 1)
         text_append_format(doc->out, " colspan=\"%zu\"", span);
     else
-        append_look(doc->out,
-                    column->flags & DOC_NUMBER  ? "num"
-                    : column->flags & DOC_WHOLE ? "when"
-                                                : "",
-                    column->flags & DOC_BREAK ? "wrap" : "");
+        append_cell_look(doc->out, column);
     if (column->flags & DOC_LABELLED && span == 1) {
         text_append(doc->out, " data-name=\"");
         escape_html_bytes(doc->out, column->head, doc_plain_length(column->head));
         text_append_char(doc->out, '"');
     }
     text_append_char(doc->out, '>');
-    doc_html_phrases(doc->out, cell);
+    append_phrases(doc->out, cell, column->flags & DOC_NAME ? escape_html_name : escape_html_bytes);
     text_append_format(doc->out, "</%s>", name);
 }
 
@@ -122,13 +136,17 @@ static void append_fact(struct doc *doc, size_t index, char *cell, bool is_last)
 static void block(struct doc *doc, const char *look)
 {
     const enum doc_box box = doc_box(doc);
-    const char *tag = box == DOC_TABLE ? "tr" : box == DOC_LIST || box == DOC_DETAILS ? "li" : "p";
+    const bool is_item = box == DOC_LIST || box == DOC_NUMBERED || box == DOC_DETAILS;
+    const char *tag = box == DOC_TABLE ? "tr" : is_item ? "li" : "p";
 
     if (box == DOC_FACTS) {
         doc_each_cell(doc, append_fact);
         return;
     }
-    append_tag(doc->out, tag, look);
+    if (box == DOC_NUMBERED)
+        text_append_format(doc->out, "<li id=\"%s-%zu\">", doc->numbered, doc->number);
+    else
+        append_tag(doc->out, tag, look);
     if (box == DOC_TABLE)
         doc_each_cell(doc, append_cell);
     else
@@ -170,6 +188,7 @@ static const struct {
     [DOC_FOLD] = {"details", "", "summary", "</details>\n"},
     [DOC_DETAILS] = {"ul", "", "", "</ul>\n"},
     [DOC_LIST] = {"ul", "", "", "</ul>\n"},
+    [DOC_NUMBERED] = {"ol", "", "", "</ol>\n"},
     [DOC_ITEM] = {"li", "", "", "</li>\n"},
     [DOC_FACTS] = {"dl", "", "", "</dl>\n"},
     [DOC_TABLE] = {"table", "<div class=\"scroll\">", "caption", "</tbody></table></div>\n"},

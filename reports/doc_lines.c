@@ -1,6 +1,6 @@
 /*
  * A document as plain lines, each as long as it is: whoever writes to a terminal wraps them
- * (output_append_lines), and other programs read them.
+ * (output_lines), and other programs read them.
  */
 #include <stdint.h>
 #include <string.h>
@@ -67,6 +67,8 @@ static void block(struct doc *doc, const char *look)
         return;
     }
     text_append(doc->out, box == DOC_LIST ? "- " : "");
+    if (box == DOC_NUMBERED)
+        text_append_format(doc->out, "%zu. ", doc->number);
     doc_plain(doc->out, doc->block.data);
     text_append_char(doc->out, '\n');
 }

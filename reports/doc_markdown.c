@@ -93,6 +93,8 @@ static void block(struct doc *doc, const char *look)
     }
     if (box == DOC_LIST || box == DOC_DETAILS)
         text_append(doc->out, "- ");
+    else if (box == DOC_NUMBERED)
+        text_append_format(doc->out, "%zu. ", doc->number);
     else
         append_gap(doc->out);
     append_phrases(doc->out, doc->block.data);

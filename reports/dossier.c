@@ -9,6 +9,7 @@
 #include "reports/citation.h"
 #include "reports/dossier_internal.h"
 #include "reports/html_decision.h"
+#include "reports/results_document.h"
 
 /* When the page was written; SOURCE_DATE_EPOCH (seconds) replaces it, for reproducible pages. */
 static int64_t written_utc_ns(void)
@@ -122,7 +123,7 @@ static void say_attempts(struct doc *doc, const struct view *view)
 static void say_results(struct doc *doc, const struct view *view)
 {
     dossier_section(doc, DOSSIER_RESULTS);
-    html_results(doc, view);
+    results_document(doc, view, false);
     doc_say(doc, "soft", "To be cited as:");
     for (size_t i = 0; i < view->cell_count; i++) {
         CLEANUP(text_finish) struct text citation = TEXT_INIT;

@@ -3,7 +3,6 @@
  * figure with its interval in its own unit, objections to it, and who signed. The sections below
  * have all of it in full.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "harness/core/cleanup.h"
@@ -48,33 +47,16 @@ static void say_row(struct doc *doc, const struct view_cell *cell)
     doc_end(doc, NULL);
 }
 
-static double confidence_of(const struct view *view)
-{
-    double confidence = 0;
-
-    for (size_t i = 0; i < view->cell_count; i++) {
-        const struct estimate *estimate = view->cells[i].estimate;
-        double own = estimate && estimate->confidence > 0 ? estimate->confidence : 0;
-
-        if (own > 0 && confidence > 0 && own != confidence)
-            return 0;
-        confidence = own > 0 ? own : confidence;
-    }
-    return confidence;
-}
-
 static void say_figures(struct doc *doc, const struct view *view)
 {
-    char interval[32] = "Interval";
+    char interval[VIEW_INTERVAL_SIZE];
     const struct doc_column columns[] = {{"What was measured, on what", DOC_NAME | DOC_BREAK},
                                          {"Result", DOC_NUMBER},
                                          {interval, 0},
                                          {"Grade, verdict", 0},
                                          {"Trials", DOC_NUMBER}};
-    const double confidence = confidence_of(view);
 
-    if (confidence > 0)
-        snprintf(interval, sizeof(interval), "%.4g %% interval", 100 * confidence);
+    view_interval_head(view, interval);
     doc_table(doc, "results short", columns, sizeof(columns) / sizeof(*columns));
     for (size_t i = 0; i < view->cell_count; i++)
         say_row(doc, &view->cells[i]);

@@ -45,22 +45,20 @@ void escape_html(struct text *out, const char *string)
         escape_html_bytes(out, string, strlen(string));
 }
 
-void escape_html_name(struct text *out, const char *string)
+void escape_html_name(struct text *out, const void *bytes, size_t length)
 {
-    const char *from = string;
+    const char *from = bytes, *const end = from + length;
 
-    if (!string)
-        return;
-    for (const char *at = string; *at; at++) {
-        bool dot = *at == '.' && isalpha((unsigned char)at[1]);
+    for (const char *at = from; at + 1 < end; at++) {
+        const bool dot = *at == '.' && isalpha((unsigned char)at[1]);
 
-        if ((*at != '_' && *at != '/' && !dot) || !at[1] || at == string)
+        if ((*at != '_' && *at != '/' && !dot) || at == bytes)
             continue;
         escape_html_bytes(out, from, (size_t)(at + 1 - from));
         text_append(out, "<wbr>");
         from = at + 1;
     }
-    escape_html(out, from);
+    escape_html_bytes(out, from, (size_t)(end - from));
 }
 
 void escape_html_short(struct text *out, const char *string, size_t columns)

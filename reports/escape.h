@@ -17,8 +17,8 @@
 void escape_html(struct text *out, const char *string);
 void escape_html_bytes(struct text *out, const void *bytes, size_t length);
 
-/* As escape_html; a name or path may break behind each _ and /, and a dot between letters. */
-void escape_html_name(struct text *out, const char *string);
+/* The same; a name or path may break behind each _ and /, and a dot between letters. */
+void escape_html_name(struct text *out, const void *bytes, size_t length);
 
 /*
  * As escape_html, cut after `columns` terminal columns with an ellipsis. For places where the whole

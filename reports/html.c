@@ -11,6 +11,7 @@
 #include "reports/html_decision.h"
 #include "reports/html_internal.h"
 #include "reports/html_pictures.h"
+#include "reports/results_document.h"
 
 extern const struct embed_file report_style[];
 
@@ -292,7 +293,7 @@ static enum status append_main(struct doc *doc, struct store *store, struct view
     struct text *out = doc->out;
 
     doc_heading(doc, 2, "results", "Results");
-    html_results(doc, view);
+    results_document(doc, view, false);
     if (json_array_size(decisions) > 0 && pairs->count > 0) {
         text_append(out, "<div class=\"first\"><div class=\"words\">\n");
         html_pairs_words(doc, view, pairs);

@@ -37,8 +37,6 @@ char *phrase_result_id(const struct view_cell *cell);
 void phrase_reading_value(struct text *out, const struct reading *reading);
 /* A table of readings, with their sources. */
 void html_reading_table(struct doc *doc, const char *caption, const struct reading_list *readings);
-/* Escaped text, or "not recorded". */
-void html_known(struct text *out, const char *string);
 /* Same status and value (text, number, reason); source and method do not count. */
 bool html_reading_equal(const struct reading *a, const struct reading *b);
 /* Declared JSON, indented, in a collapsed <details>. */
@@ -78,10 +76,6 @@ void html_appendix_collect(struct html_appendix *appendix, const struct view_cel
 bool html_appendix_links(struct text *out, const struct html_appendix *appendix,
                          enum html_appendix_kind kind, const struct view_cell *cell);
 void html_appendix_write(struct text *out, const struct html_appendix *appendix);
-
-/* ---- html_table.c ---- */
-
-void html_results(struct doc *doc, const struct view *view);
 /* ---- html_charts.c ---- */
 
 /* What is loaded of one attempt. */

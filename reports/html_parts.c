@@ -58,11 +58,6 @@ void phrase_result(struct text *out, const struct view *view, const char *result
         doc_phrase(out, "{code %s}", result);
 }
 
-void html_known(struct text *out, const char *string)
-{
-    html_phrase(out, "%s", string && *string ? string : NULL);
-}
-
 void phrase_time(struct text *out, const struct view_count *utc_ns)
 {
     char iso[CLOCK_ISO_SIZE] = "";

@@ -1,6 +1,11 @@
 #include "reports/load_timeline.h"
 
 #include <math.h>
+#include <stdio.h>
+
+#include "harness/core/number.h"
+
+#define BESIDE 37 /* columns of a line of blocks for what stands before and after them */
 
 /* A request is over when its last output was there, or when it failed. */
 static int64_t end_of(const struct request *request)
@@ -58,13 +63,43 @@ double load_timeline_most(const double *values, size_t count)
     return most;
 }
 
-void load_timeline_sparkline(struct text *out, const double *values, size_t count, double most)
+/*
+ * A line of blocks, from ▁ (up to an eighth of the most) to █. Of all parts in one the
+ * largest is shown, so that no spike is lost; a blank where there is none.
+ */
+static void say_spark(struct doc *doc, const char *label, const double *values, size_t count,
+                      const char *most_words)
 {
-    static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    static const char *const levels[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    const size_t room = (doc->screen ? doc->screen : 80) - BESIDE;
+    const size_t blocks = count < room ? count : room;
+    const double most = load_timeline_most(values, count);
 
-    for (size_t i = 0; i < count; i++) {
-        const double level = ceil(8 * values[i] / most) - 1;
+    doc_add(doc, "%-11s", label);
+    for (size_t b = 0; b < blocks; b++) {
+        double level = NAN;
 
-        text_append(out, isnan(level) ? " " : blocks[(size_t)fmin(fmax(level, 0), 7)]);
+        for (size_t i = b * count / blocks; i < (b + 1) * count / blocks; i++)
+            level = fmax(level, ceil(8 * values[i] / most) - 1);
+        doc_add(doc, "%s", isnan(level) ? " " : levels[(size_t)fmin(fmax(level, 0), 7)]);
     }
+    doc_say(doc, NULL, "  up to %s", most_words);
+}
+
+void load_timeline_document(struct doc *doc, const struct load_timeline *load_timeline)
+{
+    char human[TEXT_HUMAN_SIZE], most[NUMBER_SIZE + 16];
+
+    if (!load_timeline || !(load_timeline->length_s > 0))
+        return;
+    doc_heading(doc, 4, NULL, "Over trial %lld, %s", (long long)load_timeline->trial,
+                text_human_duration(1e9 * load_timeline->length_s, human));
+    doc_open(doc, DOC_DETAILS, NULL);
+    snprintf(most, sizeof(most), "%.3g requests",
+             load_timeline_most(load_timeline->backlog, load_timeline->count));
+    say_spark(doc, "backlog", load_timeline->backlog, load_timeline->count, most);
+    say_spark(doc, "longest", load_timeline->latency_ns, load_timeline->count,
+              text_human_duration(
+                  load_timeline_most(load_timeline->latency_ns, load_timeline->count), human));
+    doc_close(doc);
 }

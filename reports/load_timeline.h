@@ -5,8 +5,8 @@
 #ifndef ASSAY_REPORTS_LOAD_TIMELINE_H
 #define ASSAY_REPORTS_LOAD_TIMELINE_H
 
-#include "harness/core/text.h"
 #include "protocols/serving/request.h"
+#include "reports/doc.h"
 
 #define COURSE_PARTS 240
 
@@ -25,9 +25,10 @@ struct load_timeline {
 void load_timeline_make(const struct request *requests, size_t count, size_t parts,
                         struct load_timeline *ret);
 
-/* Blocks from ▁ (up to an eighth of `most`) to █, a blank for NAN. */
-void load_timeline_sparkline(struct text *out, const double *values, size_t count, double most);
 /* The largest value; 0: there is none. */
 double load_timeline_most(const double *values, size_t count);
+
+/* Backlog and latency of a trial over its time, a line of blocks each; NULL: nothing. */
+void load_timeline_document(struct doc *doc, const struct load_timeline *load_timeline);
 
 #endif

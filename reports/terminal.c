@@ -321,16 +321,6 @@ static void append_contention(const struct terminal *terminal, const struct view
         terminal_wrap(terminal, TONE_CARE, "", line.data);
 }
 
-static bool same_device(const struct view_cell *a, const struct view_cell *b)
-{
-    const char *an = a->device.name ? a->device.name : "",
-               *bn = b->device.name ? b->device.name : "";
-    const char *as = a->device_spec ? a->device_spec : "",
-               *bs = b->device_spec ? b->device_spec : "";
-
-    return strcmp(an, bn) == 0 && strcmp(as, bs) == 0;
-}
-
 static void append_group(const struct terminal *terminal, const struct view_cell *cell, bool first)
 {
     const char *spec = cell->device_spec ? cell->device_spec : "?";
@@ -409,12 +399,12 @@ void report_terminal_table(struct text *out, const struct view *view, size_t col
     for (size_t i = 0; i < view->cell_count; ++i) {
         if (done[i])
             continue;
-        if (!last || !same_device(last, &view->cells[i]))
+        if (!last || !view_same_device(last, &view->cells[i]))
             append_group(&terminal, &view->cells[i], i == 0);
         last = &view->cells[i];
         for (size_t k = i; k < view->cell_count; ++k) {
             if (done[k] || last->campaign != view->cells[k].campaign ||
-                !same_device(last, &view->cells[k])) {
+                !view_same_device(last, &view->cells[k])) {
                 if (view->sorted)
                     break;
                 continue;

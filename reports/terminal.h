@@ -27,23 +27,10 @@ size_t report_terminal_columns(int fd);
 void report_terminal_table(struct text *out, const struct view *view, size_t columns, bool colour);
 
 /*
- * One result with its whole context: numbers, percentiles, every attempt, checks, device, host,
- * stack, citation. `cell` is loaded with VIEW_FULL.
- */
-void report_terminal_cell(struct text *out, const struct view_campaign *campaign,
-                          const struct view_cell *cell, size_t columns);
-
-/*
- * The same in at most twelve lines at 80 columns, unless names are very long: system,
+ * One result in at most twelve lines at 80 columns, unless names are very long: system,
  * configuration, result with interval and verdict, and findings as far as there is room.
  */
 void report_terminal_brief(struct text *out, const struct view_cell *cell, size_t columns,
                            bool colour);
-
-/*
- * Every reading of the device and of one trial's surroundings with status, method and place. `cell`
- * is loaded with VIEW_FULL.
- */
-void report_terminal_readings(struct text *out, const struct view_cell *cell, size_t columns);
 
 #endif

@@ -2,7 +2,6 @@
 #ifndef ASSAY_REPORTS_TERMINAL_INTERNAL_H
 #define ASSAY_REPORTS_TERMINAL_INTERNAL_H
 
-#include "reports/load_timeline.h"
 #include "reports/terminal.h"
 
 enum terminal_tone { TONE_PLAIN, TONE_BOLD, TONE_SOFT, TONE_GOOD, TONE_CARE, TONE_BAD };
@@ -28,12 +27,7 @@ void terminal_rule(const struct terminal *terminal);
  */
 void terminal_wrap(const struct terminal *terminal, enum terminal_tone tone, const char *lead,
                    const char *string);
-void terminal_heading(const struct terminal *terminal, const char *heading);
 /* "9f2c41aa/3  triad, fp32, batch 1": which result it is. */
 void terminal_title(const struct terminal *terminal, const struct view_cell *cell);
-
-/* terminal_load_timeline.c: requests over a trial's time; `load_timeline` may be NULL. */
-void terminal_load_timeline(const struct terminal *terminal,
-                            const struct load_timeline *load_timeline);
 
 #endif

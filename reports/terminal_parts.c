@@ -135,13 +135,6 @@ void terminal_wrap(const struct terminal *terminal, enum terminal_tone tone, con
     text_finish(&printable);
 }
 
-void terminal_heading(const struct terminal *terminal, const char *heading)
-{
-    text_append_char(terminal->out, '\n');
-    terminal_tone(terminal, TONE_BOLD, heading);
-    text_append_char(terminal->out, '\n');
-}
-
 void terminal_title(const struct terminal *terminal, const struct view_cell *cell)
 {
     CLEANUP(text_finish) struct text line = TEXT_INIT;

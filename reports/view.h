@@ -215,6 +215,13 @@ const struct metric_value *view_headline(const struct view_cell *cell, enum metr
 /* True when a cell of the view has a value of it. */
 bool view_any_metric(const struct view *view, enum metric_id id);
 
+/* "95 % interval" where all estimates are of one confidence, else "Interval". */
+#define VIEW_INTERVAL_SIZE 32
+void view_interval_head(const struct view *view, char ret[VIEW_INTERVAL_SIZE]);
+
+/* True when both were measured on a device of one name and spec: they are one group of a table. */
+bool view_same_device(const struct view_cell *a, const struct view_cell *b);
+
 /* The unit in which a value reads best: ns, B/s and J are scaled; METRIC_COUNT: as it is stored. */
 struct number_unit view_metric_unit(enum metric_id id, const struct metric_value *value);
 /* The same of a series of a history (results/analysis/history.h) for values like this one. */

@@ -51,6 +51,29 @@ bool view_is_steady(const struct view_cell *cell)
     return cell->estimate && estimate_is_steady(cell->estimate);
 }
 
+void view_interval_head(const struct view *view, char ret[VIEW_INTERVAL_SIZE])
+{
+    double confidence = 0;
+    bool is_one = true;
+
+    for (size_t i = 0; i < view->cell_count; i++) {
+        const struct estimate *estimate = view->cells[i].estimate;
+        const double own = estimate && estimate->confidence > 0 ? estimate->confidence : 0;
+
+        is_one = is_one && (own <= 0 || confidence <= 0 || own == confidence);
+        confidence = own > 0 ? own : confidence;
+    }
+    if (is_one && confidence > 0)
+        snprintf(ret, VIEW_INTERVAL_SIZE, "%.4g %% interval", 100 * confidence);
+    else
+        snprintf(ret, VIEW_INTERVAL_SIZE, "Interval");
+}
+
+bool view_same_device(const struct view_cell *a, const struct view_cell *b)
+{
+    return text_same(a->device.name, b->device.name) && text_same(a->device_spec, b->device_spec);
+}
+
 struct number_unit view_metric_unit(enum metric_id id, const struct metric_value *value)
 {
     struct number_unit unit = {.factor = 1};

@@ -70,7 +70,7 @@ static void say_series(struct doc *doc, const json_t *series, const char *databa
     doc_say(doc, NULL, "%s%s, protocol %s, on %s (%s): %zu result%s", *arm ? ", " : "", arm,
             member_text(series, "protocol"), member_text(series, "device_spec"),
             member_text(series, "device"), count, count == 1 ? "" : "s");
-    if (count > 1)
+    if (count > 1 && doc->medium == &doc_lines)
         append_strip(doc->out, series, columns);
     history_results(doc, series, LINES_MAX);
     history_changes(doc, series, database);
@@ -217,7 +217,7 @@ const struct command command_history = {
             "  assay history --baseline release-1 9f2c41aa/1\n"
             "  assay gate @release-1 last/1",
     .options = options,
-    .groups = GROUP_STORE | GROUP_JSON,
+    .groups = GROUP_STORE | GROUP_JSON | GROUP_MARKDOWN,
     .arguments_max = 1,
     .takes_bundle = true,
     .completes = "WORKLOAD|RESULT",

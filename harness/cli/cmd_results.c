@@ -9,6 +9,7 @@
 #include "harness/core/clock.h"
 #include "harness/core/log.h"
 #include "harness/core/member.h"
+#include "reports/results_document.h"
 #include "reports/terminal.h"
 #include "reports/view.h"
 #include "results/store/store.h"
@@ -63,7 +64,8 @@ static enum status read_filter(const struct command_line *line, struct store *st
     return STATUS_OK;
 }
 
-static int show_table(struct store *store, const struct store_filter *filter)
+static int show_table(const struct command_line *line, struct store *store,
+                      const struct store_filter *filter)
 {
     AUTO_FREE int64_t *cells = NULL;
     struct error err = ERROR_INIT;
@@ -85,6 +87,12 @@ static int show_table(struct store *store, const struct store_filter *filter)
     if (view_load(store, cells, count, VIEW_SUMMARY, &view, &err) != STATUS_OK)
         return command_fail(&err);
     view.sorted = filter->sort != NULL;
+    if (command_has(line, KEY_MARKDOWN)) {
+        struct doc doc = output_doc(line, &out);
+
+        results_document(&doc, &view, true);
+        return output_document(&doc);
+    }
     report_terminal_table(&out, &view, output_columns(), output_colour());
     if (filter->limit && count == (size_t)filter->limit)
         text_append_format(&out, "\nThe %s %lld; `--limit 0` shows all.\n",
@@ -108,7 +116,7 @@ static int show(const struct command_line *line, struct store *store, void *cont
     if (filter.hide_archived)
         say_archived(store, "--archived shows them");
     if (!command_has(line, KEY_JSON) && !command_has(line, KEY_IDS))
-        return show_table(store, &filter);
+        return show_table(line, store, &filter);
     if (store_list_results(store, &filter, &rows, &err) != STATUS_OK)
         return command_fail(&err);
     if (command_has(line, KEY_JSON)) {
@@ -149,7 +157,7 @@ const struct command command_results = {
             "bundle` writes) is verified and shown without being imported. Archived campaigns "
             "(`assay archive`) are left out unless they are asked for.",
     .options = options,
-    .groups = GROUP_STORE | GROUP_JSON,
+    .groups = GROUP_STORE | GROUP_JSON | GROUP_MARKDOWN,
     .arguments_max = 1,
     .takes_bundle = true,
     .completes = "CAMPAIGN|BUNDLE",

@@ -12,6 +12,7 @@
 #include "harness/core/member.h"
 #include "harness/core/shell.h"
 #include "harness/core/text.h"
+#include "reports/cell_document.h"
 #include "reports/decision_words.h"
 #include "reports/terminal.h"
 #include "reports/view.h"
@@ -74,25 +75,51 @@ static bool only_result(struct store *store, const char *bundle, int64_t *ret, i
 }
 
 /* Below the result: what share of its declared peaks it came to. */
-static enum status append_peaks(struct text *out, struct store *store, int64_t cell,
-                                const json_t *peaks, struct error *err)
+static enum status say_peaks(struct doc *doc, struct store *store, int64_t cell,
+                             const json_t *peaks, struct error *err)
 {
     json_auto_t *record = NULL, *shares = NULL;
-    CLEANUP(text_finish) struct text lines = TEXT_INIT;
-    CLEANUP(doc_finish) struct doc doc = doc_new(&lines, &doc_lines);
 
     if (!peaks)
         return STATUS_OK;
     TRY(store_cell_json(store, cell, &record, err));
     shares = peak_shares(record, peaks, NULL);
-    text_append(out, json_array_size(shares) > 0
-                         ? "\n"
-                         : "\nNo declared peak is of this device, precision and metrics.\n");
+    if (json_array_size(shares) == 0)
+        doc_say(doc, NULL, "No declared peak is of this device, precision and metrics.");
     EACH(share, shares) {
-        decision_peak_words(&doc.block, peaks, share);
-        doc_end(&doc, NULL);
+        decision_peak_words(&doc->block, peaks, share);
+        doc_end(doc, NULL);
     }
-    output_append_lines(out, lines.data);
+    return STATUS_OK;
+}
+
+/* The result for people, with its peaks: in lines as long as the terminal's, or as Markdown. */
+static enum status write_result(const struct command_line *line, struct store *store, int64_t row,
+                                const json_t *peaks, struct text *out, struct error *err)
+{
+    CLEANUP(view_finish) struct view view = {0};
+    CLEANUP(text_finish) struct text lines = TEXT_INIT;
+    CLEANUP(doc_finish) struct doc doc = output_doc(line, &lines);
+    const struct view_cell *cell;
+
+    TRY(view_load(store, &row, 1, VIEW_FULL, &view, err));
+    cell = &view.cells[0];
+    doc.screen = output_columns();
+    doc.width = 0;
+    doc.is_short = true;
+    if (command_has(line, KEY_READINGS))
+        cell_readings(&doc, cell);
+    else if (command_has(line, KEY_ALL) || command_has(line, KEY_MARKDOWN))
+        cell_document(&doc, cell, &view.campaigns[cell->campaign], command_has(line, KEY_ALL));
+    else
+        report_terminal_brief(out, cell, doc.screen, output_colour());
+    TRY(say_peaks(&doc, store, row, peaks, err));
+    text_append(out, out->length > 0 && lines.length > 0 ? "\n" : "");
+    if (doc.medium == &doc_lines)
+        doc_wrap(out, lines.data, doc.screen);
+    else
+        text_append(out, lines.data);
+    out->failed |= lines.failed;
     return STATUS_OK;
 }
 
@@ -100,7 +127,6 @@ static int show(const struct command_line *line, struct store *store, void *cont
 {
     const json_t *peaks = context;
     struct error err = ERROR_INIT;
-    CLEANUP(view_finish) struct view view = {0};
     CLEANUP(text_finish) struct text out = TEXT_INIT;
     int64_t row;
     json_t *record;
@@ -124,16 +150,7 @@ static int show(const struct command_line *line, struct store *store, void *cont
                               member_string(record, "id"));
         return output_json(record);
     }
-    if (view_load(store, &row, 1, VIEW_FULL, &view, &err) != STATUS_OK)
-        return command_fail(&err);
-    if (command_has(line, KEY_READINGS))
-        report_terminal_readings(&out, &view.cells[0], output_columns());
-    else if (command_has(line, KEY_ALL))
-        report_terminal_cell(&out, &view.campaigns[view.cells[0].campaign], &view.cells[0],
-                             output_columns());
-    else
-        report_terminal_brief(&out, &view.cells[0], output_columns(), output_colour());
-    if (append_peaks(&out, store, row, peaks, &err) != STATUS_OK)
+    if (write_result(line, store, row, peaks, &out, &err) != STATUS_OK)
         return command_fail(&err);
     return output_text(&out);
 }
@@ -176,7 +193,7 @@ const struct command command_show = {
     .text = "ID is what `assay results` lists, such as 9f2c41aa/3. A BUNDLE (what `assay bundle` "
             "writes) is verified and shown without being imported.",
     .options = options,
-    .groups = GROUP_STORE | GROUP_JSON,
+    .groups = GROUP_STORE | GROUP_JSON | GROUP_MARKDOWN,
     .arguments_min = 1,
     .arguments_max = 1,
     .takes_bundle = true,

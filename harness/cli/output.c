@@ -60,22 +60,15 @@ size_t output_columns(void)
     return report_terminal_columns(STDOUT_FILENO);
 }
 
-void output_append_lines(struct text *out, const char *string)
-{
-    const size_t columns = output_terminal_columns();
-
-    if (columns == SIZE_MAX)
-        text_append(out, string);
-    else
-        doc_wrap(out, string, columns);
-}
-
 int output_lines(struct text *text)
 {
+    const size_t columns = output_terminal_columns();
     struct text wrapped = TEXT_INIT;
 
+    if (columns == SIZE_MAX)
+        return output_text(text);
     if (text_ok(text))
-        output_append_lines(&wrapped, text->data);
+        doc_wrap(&wrapped, text->data, columns);
     else
         wrapped.failed = true;
     text_finish(text);

@@ -36,18 +36,15 @@ int output_bytes(const char *bytes, size_t length);
 int output_text(struct text *text);
 
 /*
- * Appends lines; where standard output is a terminal, those that are too long for it continue
+ * As output_text; where standard output is a terminal, lines that are too long for it continue
  * below: under their second column, where it has two blanks before it and a third of the width at
  * least, else indented by 4 more.
  */
-void output_append_lines(struct text *out, const char *string);
-
-/* As output_text, through output_append_lines. */
 int output_lines(struct text *text);
 
 /* A document in `out`: Markdown where --markdown asks for it, else lines. */
 struct doc output_doc(const struct command_line *line, struct text *out);
-/* Prints it, lines through output_append_lines; finishes it and its text. An exit status. */
+/* Prints it, lines as output_lines; finishes it and its text. An exit status. */
 int output_document(struct doc *doc);
 /* `object` as JSON where --json asks for it, else the document that `write` makes of it. An exit
  * status. */

@@ -87,6 +87,15 @@ class GateReport(CliTest):
         self.assertEqual([re.sub("^(a [^ :]*|b [^ :]*|both): ", r"\1 ", line.strip("- ")) for line in words.splitlines() if line],
                          [re.sub("  +", " ", line.strip("- ")) for line in plain.splitlines() if line][:-1])
         self.assertTrue(plain.endswith("\n--details has the tests, and each reading and field.\n"), plain)
+        for words, row in ((("results",), "| fp32 | 1 |"), (("show", f"{campaign}/1"), f"assay result {campaign}/1"),
+                           (("show", "--all", f"{campaign}/1"), "#### All attempts"), (("history",), f"| {campaign}/1 |")):
+            call = self.assay(*words, "--markdown", "--db", self.db)
+            self.assertEqual(call.status, 0, call.err)
+            self.assertIn(row, call.out)
+            self.assertNotRegex(call.out, r"[\x00-\x09\x0b-\x1f\x7f]")
+        table = self.assay("results", "--markdown", "--db", self.db).out
+        self.assertRegex(table, rf"(?m)^\| synthetic, arm a .* `{campaign}/1` \| fp32 \| 1 \| \(?[\d.]+ \S*calls/s\)? \| ")
+        self.assertRegex(table, r"(?m)^1\. The device is simulated")
         doctor = self.assay("doctor", "--jitter", "0s", "--device", "none", "--markdown")
         self.assertEqual(doctor.status, 0, doctor.err)
         rows = [line for line in doctor.out.splitlines() if line.startswith("| ")]

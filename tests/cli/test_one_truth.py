@@ -217,7 +217,7 @@ class OneTruth(CliTest):
             for path in (page, dossier):
                 with open(path, encoding="utf-8") as file:
                     text = html.unescape(file.read())
-                (cell,) = re.findall(r'<td class="value[^"]*">(.*?)</td>', text)[:1]
+                (cell,) = re.findall(r'<td class="num value">(.*?)</td>', text)[:1]
                 self.assert_figure(row, re.sub(r"<[^>]*>", "", cell))
                 table = text[text.index('<table class="results'):]
                 table = table[:table.index("</table>")]

@@ -73,7 +73,7 @@ TEST(the_page_says_everything)
         "the device's own clock saw",
         "It ended before the first sample.",
         "3*n*sizeof(float)",
-        "<th scope=\"row\" class=\"wrap\">workloads/kernels/memory.h</th>",
+        "<th scope=\"row\" class=\"wrap\">workloads/<wbr>kernels/<wbr>memory.<wbr>h</th>",
         "<li>triad: 24 registers, 16 bytes spilled, bytes shared unknown</li>",
     };
     struct synthetic_options options = synthetic_options_default();

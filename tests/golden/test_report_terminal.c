@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "harness/core/file.h"
+#include "reports/cell_document.h"
 #include "reports/terminal.h"
 #include "tests/support/synthetic_campaign.h"
 #include "tests/support/unit.h"
@@ -22,6 +23,22 @@ struct loaded {
     int64_t cells[16];
     struct view view;
 };
+
+/* As `show --all` writes it. */
+static void append_cell(struct text *out, const struct view_campaign *campaign,
+                        const struct view_cell *cell, size_t columns)
+{
+    struct text lines = TEXT_INIT;
+    struct doc doc = doc_new(&lines, &doc_lines);
+
+    doc.is_short = true;
+    doc.screen = columns;
+    cell_document(&doc, cell, campaign, true);
+    doc_wrap(out, lines.data, columns);
+    out->failed |= lines.failed;
+    doc_finish(&doc);
+    text_finish(&lines);
+}
 
 static void load(struct loaded *loaded, const struct synthetic_options *options)
 {
@@ -135,7 +152,7 @@ TEST(one_result_in_full)
 
     load(&loaded, &options);
     text_init(&out);
-    report_terminal_cell(&out, &loaded.view.campaigns[0], &loaded.view.cells[0], 80);
+    append_cell(&out, &loaded.view.campaigns[0], &loaded.view.cells[0], 80);
     assert_true(text_ok(&out));
     assert_lines_fit(out.data, 80);
     /* The citation is last: identities of declarations, which may change with their defaults. */
@@ -215,8 +232,8 @@ TEST(every_width_holds_its_lines)
         text_init(&out);
         report_terminal_table(&out, &loaded.view, columns, false);
         for (size_t i = 0; i < loaded.view.cell_count; ++i)
-            report_terminal_cell(&out, &loaded.view.campaigns[0], &loaded.view.cells[i],
-                                 columns < 80 ? 80 : columns);
+            append_cell(&out, &loaded.view.campaigns[0], &loaded.view.cells[i],
+                        columns < 80 ? 80 : columns);
         assert_true(text_ok(&out));
         assert_lines_fit(out.data, columns < 80 ? 80 : columns);
         text_finish(&out);
@@ -237,8 +254,8 @@ TEST(hostile_names_stay_text)
     load(&loaded, &options);
     text_init(&out);
     report_terminal_table(&out, &loaded.view, 80, false);
-    report_terminal_cell(&out, &loaded.view.campaigns[0], &loaded.view.cells[4], 80);
-    report_terminal_cell(&out, &loaded.view.campaigns[0], &loaded.view.cells[0], 80);
+    append_cell(&out, &loaded.view.campaigns[0], &loaded.view.cells[4], 80);
+    append_cell(&out, &loaded.view.campaigns[0], &loaded.view.cells[0], 80);
     assert_lines_fit(out.data, 80);
     assert_true(text_is_utf8(out.data, out.length));
     for (size_t i = 0; i < out.length; ++i)

@@ -35,14 +35,14 @@ TEST(names_break_between_their_words)
         {"3.1_", "3.1_"},
         {"_<", "_&lt;"},
         {"a_<", "a_<wbr>&lt;"},
-        {NULL, ""},
+        {"", ""},
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct text out;
 
         text_init(&out);
-        escape_html_name(&out, cases[i][0]);
+        escape_html_name(&out, cases[i][0], strlen(cases[i][0]));
         assert_string_equal(out.data ? out.data : "", cases[i][1]);
         text_finish(&out);
     }

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "tests/support/unit.h"
 
@@ -50,13 +51,19 @@ TEST(nothing_over)
 TEST(sparkline)
 {
     const double values[] = {0, 1, NAN, 4, 8, 4.1};
-    struct text out;
+    struct load_timeline load_timeline = {.trial = 1, .length_s = 2, .count = 6};
+    struct text out = TEXT_INIT;
+    struct doc doc = doc_new(&out, &doc_lines);
 
-    text_init(&out);
-    load_timeline_sparkline(&out, values, 6, 8);
-    assert_string_equal(out.data, "▁▁ ▄█▅");
-    text_clear(&out);
-    load_timeline_sparkline(&out, values, 1, 0);
-    assert_string_equal(out.data, " ");
+    load_timeline_document(&doc, NULL);
+    assert_int_equal(out.length, 0);
+    for (size_t i = 0; i < 6; i++) {
+        load_timeline.backlog[i] = values[i];
+        load_timeline.latency_ns[i] = NAN;
+    }
+    load_timeline_document(&doc, &load_timeline);
+    assert_non_null(strstr(out.data, "  backlog    ▁▁ ▄█▅  up to 8 requests\n"));
+    assert_non_null(strstr(out.data, "  longest            up to "));
+    doc_finish(&doc);
     text_finish(&out);
 }

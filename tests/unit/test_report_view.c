@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "reports/cell_document.h"
 #include "reports/remarks.h"
 #include "reports/terminal.h"
 #include "reports/view.h"
@@ -195,13 +196,16 @@ static void render(void *context, json_t *root)
     struct view_cell cells[1];
     struct view view = {&campaign, 1, cells, 1};
     struct text out;
+    struct doc doc;
 
     (void)context;
     if (view_cell_from_json(root, VIEW_FULL, &cells[0], NULL) != STATUS_OK)
         return;
     text_init(&out);
     report_terminal_table(&out, &view, 80, false);
-    report_terminal_cell(&out, &campaign, &cells[0], 80);
+    doc = doc_new(&out, &doc_lines);
+    cell_document(&doc, &cells[0], &campaign, true);
+    doc_finish(&doc);
     assert_true(text_ok(&out));
     text_finish(&out);
     view_cell_finish(&cells[0]);
