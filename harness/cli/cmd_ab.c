@@ -8,19 +8,19 @@
 #include "harness/runner/campaign.h"
 
 static int show(const struct command_line *line, struct store *store,
-                const struct campaign *campaign, const struct compare_options *options)
+                const struct campaign *campaign, double margin)
 {
-    CLEANUP(campaign_comparison_finish) struct campaign_comparison comparison = {.count = 0};
-    struct error err = ERROR_INIT;
+    CLEANUP(comparison_cleanup) struct assay_comparison *comparison = NULL;
+    struct assay_compare_options options = ASSAY_COMPARE_OPTIONS_INIT;
     int status;
 
-    if (campaign_comparison_of(store, campaign->uid, NULL, options, &comparison, &err) !=
-            STATUS_OK ||
-        campaign_comparison_record(store, &comparison, &err) != STATUS_OK)
-        return command_fail(&err);
-    status = campaign_comparison_show(line, store, &comparison, false);
+    options.margin = margin;
+    if (assay_compare(line->opened, campaign->uid, NULL, &options, &comparison) != ASSAY_OK ||
+        assay_comparison_record(comparison, false) != ASSAY_OK)
+        return command_fail(library_error());
+    status = campaign_comparison_show(line, store, &comparison->made, false);
     if (status == ASSAY_EXIT_OK && command_has(line, KEY_EXIT_STATUS))
-        status = campaign_comparison_exit_status(&comparison);
+        status = campaign_comparison_exit_status(&comparison->made);
     return status;
 }
 
@@ -39,7 +39,7 @@ static int run_campaign(const struct command_line *line, struct store *store,
                                    "and then with: assay compare %.8s --db %s",
                                    campaign->uid, store_path_word(store), campaign->uid,
                                    store_path_word(store));
-    shown = show(line, store, campaign, &request->compare);
+    shown = show(line, store, campaign, request->compare.margin);
     if (shown == ASSAY_EXIT_OK && summary.failed > 0 && !command_has(line, KEY_EXIT_STATUS))
         shown = ASSAY_EXIT_TRIALS;
     return shown;

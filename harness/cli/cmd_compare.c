@@ -9,41 +9,39 @@
 #include "harness/core/member.h"
 #include "protocols/comparability.h"
 
-enum { KEY_MARGIN = 0x100, KEY_RECORD, KEY_BY };
+enum { KEY_RECORD = 0x100 };
 
 static int compare(const struct command_line *line, struct store *store, void *context)
 {
-    CLEANUP(campaign_comparison_finish) struct campaign_comparison comparison = {.count = 0};
-    struct error err = ERROR_INIT;
+    CLEANUP(comparison_cleanup) struct assay_comparison *comparison = NULL;
+    const struct campaign_comparison *made;
     int result;
 
-    if (campaign_comparison_of(store, line->arguments[0],
-                               line->argument_count > 1 ? line->arguments[1] : NULL, context,
-                               &comparison, &err) != STATUS_OK)
-        return command_fail_asked(&err);
-    if (command_has(line, KEY_RECORD) && comparison.is_single && !comparison.list->paired &&
-        !strcmp(member_text(comparison.list->judgement, "verdict"),
+    if (comparison_of_arguments(line, context, &comparison) != ASSAY_OK)
+        return command_fail_asked(library_error());
+    made = &comparison->made;
+    if (command_has(line, KEY_RECORD) && made->is_single && !made->list->paired &&
+        !strcmp(member_text(made->list->judgement, "verdict"),
                 comparability_verdict_name(EXPLORATORY))) {
         log_error("without evidence they compare as exploratory only, which is not recorded: leave "
                   "out --record, or measure both under `standard`, or `serving` for servers");
         return ASSAY_EXIT_USAGE;
     }
-    result = campaign_comparison_show(line, store, &comparison, false);
+    result = campaign_comparison_show(line, store, made, false);
     if (result == ASSAY_EXIT_OK && command_has(line, KEY_RECORD) &&
-        campaign_comparison_record(store, &comparison, &err) != STATUS_OK)
-        result = command_fail(&err);
+        assay_comparison_record(comparison, false) != ASSAY_OK)
+        result = command_fail(library_error());
     if (result == ASSAY_EXIT_OK && command_has(line, KEY_EXIT_STATUS))
-        result = campaign_comparison_exit_status(&comparison);
+        result = campaign_comparison_exit_status(made);
     return result;
 }
 
 static int run(const struct command_line *line)
 {
-    struct compare_options options = compare_options_default();
+    struct assay_compare_options options;
     struct error err = ERROR_INIT;
 
-    if (command_fraction(line, KEY_MARGIN, "margin", &options.margin, &err) != STATUS_OK ||
-        comparison_by(command_value(line, KEY_BY), &options, &err) != STATUS_OK)
+    if (comparison_options(line, &options, &err) != STATUS_OK)
         return command_fail(&err);
     if (line->argument_count == 1 && strchr(line->arguments[0], '/')) {
         log_error("%s is one result: name the other one, too (a single argument is a campaign made "
@@ -57,7 +55,7 @@ static int run(const struct command_line *line)
 
 static const struct argp_option options[] = {
     {"margin", KEY_MARGIN, "FRACTION", 0, "half-width of equivalence (default: 0.01)"},
-    BY_OPTION(KEY_BY),
+    BY_OPTION,
     {"record", KEY_RECORD, NULL, 0,
      "store the outcome as evidence, in the log, where `assay verify` recomputes it and a dossier "
      "lists it"},

@@ -7,14 +7,7 @@
 #include "harness/core/log.h"
 #include "results/analysis/gate.h"
 
-enum {
-    KEY_MARGIN = 0x100,
-    KEY_ALLOW_FOREIGN_WORKER,
-    KEY_MARKDOWN_FILE,
-    KEY_JUNIT,
-    KEY_BY,
-    KEY_UNDER
-};
+enum { KEY_MARKDOWN_FILE = 0x100, KEY_JUNIT };
 
 /* "worse: 21 % slower [19, 23]" */
 static void append_message(struct text *out, const struct stored_comparison *comparison)
@@ -116,64 +109,50 @@ static int conclude(const struct campaign_comparison *comparison)
     return statuses[decision];
 }
 
-struct asked {
-    struct compare_options options;
-    json_t *under; /* conditions; NULL: none */
-};
-
 static int pass_or_fail(const struct command_line *line, struct store *store, void *context)
 {
-    const struct asked *asked = context;
-    CLEANUP(campaign_comparison_finish) struct campaign_comparison comparison = {.count = 0};
+    CLEANUP(comparison_cleanup) struct assay_comparison *comparison = NULL;
+    const struct campaign_comparison *made;
     json_auto_t *bodies = NULL;
     struct error err = ERROR_INIT;
 
-    if (campaign_comparison_of(store, line->arguments[0],
-                               line->argument_count > 1 ? line->arguments[1] : NULL,
-                               &asked->options, &comparison, &err) != STATUS_OK)
-        return command_fail_asked(&err);
-    if (comparison.is_single && comparison.list->cells[0] == comparison.list->cells[1]) {
+    if (comparison_of_arguments(line, context, &comparison) != ASSAY_OK)
+        return command_fail_asked(library_error());
+    made = &comparison->made;
+    if (made->is_single && made->list->cells[0] == made->list->cells[1]) {
         log_error("baseline and candidate are one and the same result, %s: a gate that compares it "
                   "with itself would always pass; name two (did the candidate's run fail, so that "
                   "`last` is still the baseline?)",
-                  comparison.a);
+                  made->a);
         return ASSAY_EXIT_USAGE;
     }
-    if (command_has(line, KEY_ALLOW_FOREIGN_WORKER))
-        campaign_comparison_allow_foreign_worker(&comparison);
-    campaign_comparison_allow_under(&comparison, asked->under);
-    bodies = campaign_comparison_bodies(&comparison, true);
+    bodies = campaign_comparison_bodies(made, true);
     judging_record(line, &judgement_gate, bodies);
-    campaign_comparison_show(line, store, &comparison, true);
-    return write_reports(line, store, &comparison, &err) == STATUS_OK ? conclude(&comparison)
-                                                                      : command_fail(&err);
+    campaign_comparison_show(line, store, made, true);
+    return write_reports(line, store, made, &err) == STATUS_OK ? conclude(made)
+                                                               : command_fail(&err);
 }
 
 static int run(const struct command_line *line)
 {
     static const int files[] = {KEY_MARKDOWN_FILE, KEY_JUNIT};
-    const char *const under = command_value(line, KEY_UNDER);
-    struct asked asked = {.options = compare_options_default()};
-    json_auto_t *allowed = NULL;
+    struct assay_compare_options options;
     struct error err = ERROR_INIT;
 
-    if (command_fraction(line, KEY_MARGIN, "margin", &asked.options.margin, &err) != STATUS_OK ||
-        comparison_by(command_value(line, KEY_BY), &asked.options, &err) != STATUS_OK ||
-        (under && gate_read_under(under, &allowed, &err) != STATUS_OK))
+    if (comparison_options(line, &options, &err) != STATUS_OK)
         return command_fail(&err);
-    asked.under = allowed;
     for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
         const char *path = command_value(line, files[i]);
 
         if (path && file_check_output(path, &err) != STATUS_OK)
             return command_fail(&err);
     }
-    return with_store(line, STORE_READ, pass_or_fail, &asked);
+    return with_store(line, STORE_READ, pass_or_fail, &options);
 }
 
 static const struct argp_option options[] = {
     {"margin", KEY_MARGIN, "FRACTION", 0, "slower by no more than this passes (default: 0.01)"},
-    BY_OPTION(KEY_BY),
+    BY_OPTION,
     {"allow-foreign-worker", KEY_ALLOW_FOREIGN_WORKER, NULL, 0,
      "judge what another program than assay's own worker measured and checked (ASSAY_WORKER, or a "
      "worker that hands nothing over), which is otherwise refused; the stored decision says that "

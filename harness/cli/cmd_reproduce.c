@@ -15,8 +15,6 @@
 #include "results/analysis/judgement.h"
 #include "results/analysis/reproduction.h"
 
-enum { KEY_MARGIN = 0x100 };
-
 static const int exit_statuses[] = {
     [REPRODUCTION_HELD] = ASSAY_EXIT_OK,
     [REPRODUCTION_DIFFERS] = ASSAY_EXIT_TRIALS,

@@ -43,6 +43,7 @@ enum command_group {
 };
 #define GROUP_COUNT 6
 
+struct assay_store;
 struct command_line;
 
 struct command {
@@ -78,8 +79,9 @@ struct command_line {
     size_t option_count;
     const char **arguments;
     size_t argument_count;
-    const char *bundle; /* what is read in place of a database; NULL: a database */
-    char *text;         /* the call as a shell would take it again, for the record */
+    const char *bundle;         /* what is read in place of a database; NULL: a database */
+    struct assay_store *opened; /* by with_store, which closes it; NULL: none */
+    char *text;                 /* the call as a shell would take it again, for the record */
 };
 
 /*

@@ -7,14 +7,26 @@
 #include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 
-enum status comparison_by(const char *word, struct compare_options *options, struct error *err)
+enum status comparison_options(const struct command_line *line, struct assay_compare_options *ret,
+                               struct error *err)
 {
-    if (word)
-        options->figure = compare_figure_find(word);
-    return options->figure != COMPARE_FIGURE_COUNT
-               ? STATUS_OK
-               : error_set(err, STATUS_INVALID, "--by %s: write time, attainment or capacity",
-                           word);
+    const char *by = command_value(line, KEY_BY);
+
+    *ret = (struct assay_compare_options)ASSAY_COMPARE_OPTIONS_INIT;
+    ret->by = by;
+    ret->under = command_value(line, KEY_UNDER);
+    ret->allow_foreign_worker = command_has(line, KEY_ALLOW_FOREIGN_WORKER);
+    if (by && compare_figure_find(by) == COMPARE_FIGURE_COUNT)
+        return error_set(err, STATUS_INVALID, "--by %s: write time, attainment or capacity", by);
+    return command_fraction(line, KEY_MARGIN, "margin", &ret->margin, err);
+}
+
+enum assay_status comparison_of_arguments(const struct command_line *line,
+                                          const struct assay_compare_options *options,
+                                          struct assay_comparison **ret)
+{
+    return assay_compare(line->opened, line->arguments[0],
+                         line->argument_count > 1 ? line->arguments[1] : NULL, options, ret);
 }
 
 struct doc comparison_view_doc(const struct command_line *line, struct text *out)

@@ -8,10 +8,18 @@
 #include <stdbool.h>
 
 #include "harness/cli/command.h"
+#include "harness/library/inside.h"
 #include "reports/comparison_document.h"
 
-/* The options --details and --exit-status, and the text of the latter for help. */
-enum { KEY_EXIT_STATUS = 0x300, KEY_DETAILS };
+/* The options of comparisons, and the text of --exit-status for help. */
+enum {
+    KEY_EXIT_STATUS = 0x300,
+    KEY_DETAILS,
+    KEY_MARGIN,
+    KEY_BY,
+    KEY_UNDER,
+    KEY_ALLOW_FOREIGN_WORKER
+};
 #define DETAILS_OPTION                                                                             \
     {                                                                                              \
         "details", KEY_DETAILS, NULL, 0,                                                           \
@@ -31,15 +39,21 @@ enum { KEY_EXIT_STATUS = 0x300, KEY_DETAILS };
     "numbers; 4 and above: the command "                                                           \
     "itself failed. `assay gate` also allows a slowdown within its margin."
 
-/* Reads --by into the options, NULL where it is not given. INVALID for no such figure. */
-enum status comparison_by(const char *word, struct compare_options *options, struct error *err);
-#define BY_OPTION(key)                                                                             \
+#define BY_OPTION                                                                                  \
     {                                                                                              \
-        "by", (key), "FIGURE", 0,                                                                  \
+        "by", KEY_BY, "FIGURE", 0,                                                                 \
             "time (default), or of servers attainment (their default), the share of requests "     \
             "within the limits at each rate, or capacity, the highest rate served within them",    \
             0                                                                                      \
     }
+
+/* --margin, --by, --under and --allow-foreign-worker. INVALID says what to write. */
+enum status comparison_options(const struct command_line *line, struct assay_compare_options *ret,
+                               struct error *err);
+/* What the one or two arguments name, in the store that is open; its error is library_error. */
+enum assay_status comparison_of_arguments(const struct command_line *line,
+                                          const struct assay_compare_options *options,
+                                          struct assay_comparison **ret);
 
 /* A document of a comparison for the command: brief without --details. */
 struct doc comparison_view_doc(const struct command_line *line, struct text *out);

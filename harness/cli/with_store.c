@@ -51,6 +51,7 @@ int with_store_at(const struct command_line *line, const char *path, enum store_
 
     if (assay_store_open(path, (enum assay_mode)mode, database_wait_s(mode), &store) != ASSAY_OK)
         return command_fail_store(library_error());
+    passed.opened = store;
     if (store->folder)
         passed.bundle = path;
     result = run(&passed, store->store, context);

@@ -7,14 +7,6 @@
 #include "harness/core/member.h"
 #include "harness/library/inside.h"
 #include "protocols/comparability.h"
-#include "results/analysis/campaign_comparison.h"
-#include "results/analysis/judgement.h"
-
-struct assay_comparison {
-    struct store *store;
-    struct campaign_comparison made;
-    struct assay_difference *differences; /* heap, one each */
-};
 
 static struct assay_difference difference_of(const struct stored_comparison *one)
 {
@@ -49,7 +41,8 @@ static enum status compare(const char *a, const char *b, const struct assay_comp
         options.figure = compare_figure_find(asked->by);
     if (options.figure == COMPARE_FIGURE_COUNT)
         return error_set(err, STATUS_INVALID,
-                         "by \"%s\": results compare by time, attainment or capacity", asked->by);
+                         "results compare by time, attainment or capacity, not by \"%s\"",
+                         asked->by);
     if (asked->under)
         TRY(gate_read_under(asked->under, &under, err));
     TRY(campaign_comparison_of(ret->store, a, b, &options, &ret->made, err));
@@ -74,8 +67,9 @@ enum assay_status assay_compare(struct assay_store *store, const char *a, const 
     if (!comparison)
         return library_end(error_no_memory(err));
     LIBRARY_TAKE(asked, options);
-    comparison->store = store->store;
-    status = compare(a, b, &asked, comparison, err);
+    status = library_store(store, &comparison->store, err);
+    if (status == STATUS_OK)
+        status = compare(a, b, &asked, comparison, err);
     if (status == STATUS_OK)
         *ret = comparison;
     else
@@ -114,21 +108,8 @@ enum assay_status assay_comparison_json(const struct assay_comparison *compariso
                                     ret, library_begin()));
 }
 
-static enum status record_gates(struct store *store, const struct campaign_comparison *made,
-                                struct error *err)
-{
-    json_auto_t *bodies = campaign_comparison_bodies(made, true);
-
-    EACH(body, bodies)
-        TRY(judgement_record(store, &judgement_gate, NULL, body, err));
-    return bodies ? STATUS_OK : error_no_memory(err);
-}
-
 enum assay_status assay_comparison_record(struct assay_comparison *comparison, bool gated)
 {
-    struct error *err = library_begin();
-
-    if (gated)
-        return library_end(record_gates(comparison->store, &comparison->made, err));
-    return library_end(campaign_comparison_record(comparison->store, &comparison->made, err));
+    return library_end(
+        campaign_comparison_record(comparison->store, &comparison->made, gated, library_begin()));
 }

@@ -11,8 +11,10 @@
 
 #include "harness/core/status.h"
 #include "protocols/estimate.h"
+#include "results/analysis/campaign_comparison.h"
 #include "results/evidence/verify.h"
 #include "results/store/store.h"
+#include <assay/compare.h>
 #include <assay/estimate.h>
 #include <assay/store.h>
 #include <assay/verify.h>
@@ -45,6 +47,20 @@ enum status library_text(json_t *json, char **ret, struct error *err);
 struct assay_store {
     struct store *store;
     char *folder; /* heap, of the temporary database of a bundle; NULL: it is none */
+};
+
+static inline void comparison_cleanup(struct assay_comparison **comparison)
+{
+    assay_comparison_free(*comparison);
+}
+
+/* What a caller's handle holds. INVALID: there is no handle. */
+enum status library_store(const struct assay_store *handle, struct store **ret, struct error *err);
+
+struct assay_comparison {
+    struct store *store;
+    struct campaign_comparison made;
+    struct assay_difference *differences; /* heap, one each */
 };
 
 /* As verify_file or bundle_verify, by the formulas of the workloads that are declared. */

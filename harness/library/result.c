@@ -75,7 +75,7 @@ static bool show_row(const struct view *view, const struct view_cell *cell, stru
     return true;
 }
 
-static enum status list(struct store *store, const struct assay_filter *asked,
+static enum status list(const struct assay_store *handle, const struct assay_filter *asked,
                         struct assay_results *ret, struct error *err)
 {
     struct store_filter filter = {.workload = asked->workload,
@@ -88,8 +88,10 @@ static enum status list(struct store *store, const struct assay_filter *asked,
                                   .limit = asked->limit,
                                   .offset = asked->offset};
     AUTO_FREE int64_t *cells = NULL;
+    struct store *store;
     size_t count = 0;
 
+    TRY(library_store(handle, &store, err));
     if (asked->campaign)
         TRY(store_find_campaign(store, asked->campaign, &filter.campaign, err));
     TRY(store_find_cells(store, &filter, &cells, &count, err));
@@ -110,7 +112,7 @@ enum assay_status assay_results_list(struct assay_store *store, const struct ass
     enum status status;
 
     LIBRARY_TAKE(asked, filter);
-    status = results ? list(store->store, &asked, results, err) : error_no_memory(err);
+    status = results ? list(store, &asked, results, err) : error_no_memory(err);
     if (status == STATUS_OK)
         *ret = results;
     else
@@ -144,11 +146,14 @@ const struct assay_trial *assay_results_trial(const struct assay_results *result
                : NULL;
 }
 
-static enum status cell_text(struct store *store, const char *id, char **ret, struct error *err)
+static enum status cell_text(const struct assay_store *handle, const char *id, char **ret,
+                             struct error *err)
 {
+    struct store *store;
     json_t *json = NULL;
     int64_t cell;
 
+    TRY(library_store(handle, &store, err));
     TRY(store_find_cell(store, id, &cell, err));
     TRY(store_cell_json(store, cell, &json, err));
     return library_text(json, ret, err);
@@ -156,7 +161,7 @@ static enum status cell_text(struct store *store, const char *id, char **ret, st
 
 enum assay_status assay_result_json(struct assay_store *store, const char *id, char **ret)
 {
-    return library_end(cell_text(store->store, id, ret, library_begin()));
+    return library_end(cell_text(store, id, ret, library_begin()));
 }
 
 /* ---- samples ---- */
@@ -199,14 +204,18 @@ static enum status load_numbers(struct store *store, int64_t trial, const char *
                                 err);
 }
 
-static enum status load(struct store *store, int64_t trial, const char *series, struct loaded *ret,
-                        struct error *err)
+static enum status load(const struct assay_store *handle, const struct assay_trial *trial,
+                        const char *series, struct loaded *ret, struct error *err)
 {
     AUTO_FREE int64_t *times = NULL, *numbers = NULL;
     const char *end = strrchr(series, '_');
+    struct store *store;
     size_t count = 0;
 
-    TRY(load_numbers(store, trial, series, &times, &numbers, &count, err));
+    TRY(library_store(handle, &store, err));
+    if (!trial)
+        return error_set(err, STATUS_INVALID, "no trial: assay_results_trial gives the trials");
+    TRY(load_numbers(store, trial->row, series, &times, &numbers, &count, err));
     ret->values = doubles(numbers, count);
     ret->at_ns = times ? doubles(times, count) : NULL;
     if (!ret->values || (times && !ret->at_ns))
@@ -221,8 +230,7 @@ enum assay_status assay_samples_load(struct assay_store *store, const struct ass
 {
     struct error *err = library_begin();
     struct loaded *loaded = calloc(1, sizeof(*loaded));
-    enum status status =
-        loaded ? load(store->store, trial->row, series, loaded, err) : error_no_memory(err);
+    enum status status = loaded ? load(store, trial, series, loaded, err) : error_no_memory(err);
 
     if (status == STATUS_OK)
         *ret = &loaded->samples;

@@ -103,17 +103,27 @@ static enum status open_database(const char *path, enum store_mode mode, double 
     return STATUS_OK;
 }
 
+enum status library_store(const struct assay_store *handle, struct store **ret, struct error *err)
+{
+    if (!handle)
+        return error_set(err, STATUS_INVALID,
+                         "no store is open: check what assay_store_open returned");
+    *ret = handle->store;
+    return STATUS_OK;
+}
+
 enum assay_status assay_store_open(const char *path, enum assay_mode mode, double wait_s,
                                    struct assay_store **ret)
 {
     struct error *err = library_begin();
     struct assay_store *store = calloc(1, sizeof(*store));
-    const bool is_bundle = bundle_recognise(path);
     enum status status;
 
     if (!store)
         return library_end(error_no_memory(err));
-    if (is_bundle)
+    if (!path)
+        status = error_set(err, STATUS_INVALID, "the path of a database or bundle is NULL");
+    else if (bundle_recognise(path))
         status = mode == ASSAY_READ ? open_bundle(path, store, err) : refuse_bundle(path, err);
     else
         status = open_database(path, (enum store_mode)mode, wait_s, &store->store, err);

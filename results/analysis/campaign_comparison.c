@@ -560,14 +560,16 @@ const struct judgement judgement_gate = {
     .name = "gate", .results = 2, .verdict = gate_verdict, .make = make_gate};
 
 enum status campaign_comparison_record(struct store *store, const struct campaign_comparison *c,
-                                       struct error *err)
+                                       bool gated, struct error *err)
 {
     const bool is_paired = c->is_single ? c->list->paired : !c->b[0];
-    const bool is_none = is_paired && c->is_single && !c->list->has_numbers;
-    json_auto_t *bodies = campaign_comparison_bodies(c, false);
+    const bool is_none = !gated && is_paired && c->is_single && !c->list->has_numbers;
+    const struct judgement *judgement = gated       ? &judgement_gate
+                                        : is_paired ? &judgement_ab
+                                                    : &judgement_compare;
+    json_auto_t *bodies = campaign_comparison_bodies(c, gated);
 
-    for (size_t i = 0; i < c->count; i++)
-        TRY(judgement_record(store, is_paired ? &judgement_ab : &judgement_compare,
-                             is_none ? "none" : NULL, json_array_get(bodies, i), err));
-    return STATUS_OK;
+    EACH(body, bodies)
+        TRY(judgement_record(store, judgement, is_none ? "none" : NULL, body, err));
+    return bodies ? STATUS_OK : error_no_memory(err);
 }

@@ -88,9 +88,9 @@ enum status campaign_comparison_again(struct store *store, const json_t *body, b
                                       struct campaign_comparison *ret,
                                       const struct stored_comparison **ret_one, struct error *err);
 
-/* Records every comparison (judgement.h), of results or of arms. */
+/* Records every comparison (judgement.h), of results or of arms, or what a gate decides of each. */
 enum status campaign_comparison_record(struct store *store,
-                                       const struct campaign_comparison *comparison,
+                                       const struct campaign_comparison *comparison, bool gated,
                                        struct error *err);
 
 #endif

@@ -47,6 +47,14 @@ said = {"version": assay.assay_version().decode()}
 assert assay.assay_store_open(b"/nothing/here", 0, ctypes.c_double(0), byref(store)) == 2
 assert b"/nothing/here" in assay.assay_error_message()
 said["place"] = assay.assay_error_place().decode()
+# Who goes on after a failure gets an error again, as from a path, a store and a trial that are NULL.
+assert store.value is None
+for status in (assay.assay_store_open(None, 0, ctypes.c_double(0), byref(store)),
+               assay.assay_results_list(store, None, byref(results)),
+               assay.assay_result_json(store, b"x/1", byref(results)),
+               assay.assay_compare(store, b"x/1", b"x/2", None, byref(results)),
+               assay.assay_samples_load(store, None, b"iteration_ns", byref(results))):
+    assert status != 0 and assay.assay_error_message(), status
 assert assay.assay_store_open(sys.argv[2].encode(), 0, ctypes.c_double(0), byref(store)) == 0
 # A caller of an older version knows fewer members: `limit` is the last that this one does.
 wanted = Filter(Filter.offset.offset, archived=True, limit=2, offset=1000)
