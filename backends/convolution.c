@@ -2,7 +2,6 @@
 #include "backends/operation.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "harness/core/text.h"
 

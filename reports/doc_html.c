@@ -1,6 +1,5 @@
 /* A document as parts of a page. */
 #include <stdio.h>
-#include <string.h>
 
 #include "harness/core/cleanup.h"
 #include "reports/doc.h"

@@ -12,7 +12,6 @@
 
 #include "harness/core/cleanup.h"
 #include "harness/core/member.h"
-#include "protocols/comparability.h"
 #include "protocols/condition.h"
 #include "reports/comparison_document.h"
 #include "reports/html_decision.h"

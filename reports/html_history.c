@@ -1,9 +1,7 @@
 /* Results over time: those of the same work, device and protocol that the database has, too. */
 #include <math.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "harness/core/member.h"
 #include "reports/history_document.h"

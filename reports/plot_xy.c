@@ -2,7 +2,6 @@
 #include "reports/plot.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "harness/core/cleanup.h"
 

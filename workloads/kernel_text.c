@@ -1,7 +1,5 @@
 #include "workloads/kernel_text.h"
 
-#include <string.h>
-
 #include "harness/core/cleanup.h"
 #include "harness/core/embed.h"
 #include "harness/core/text.h"

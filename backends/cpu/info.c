@@ -1,6 +1,5 @@
 #include "backends/cpu/internal.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 #include "backends/cpu/threads.h"
 
 #include <dlfcn.h>
-#include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,6 @@
  * The vendor's attention through cuDNN's graph interface: a graph of the pass (attention_graph.c)
  * with the plans that the library lists for it, one of which is executed with packs of pointers.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,6 @@
  */
 #include "backends/cuda/internal.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #define TENSOR_ALIGNMENT_BYTES 16
 #define KNOBS_MAX 32

@@ -1,11 +1,9 @@
 #include "backends/cuda/cudnn_graph.h"
 #include "backends/cuda/internal.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define JIT_LOG_SIZE 4096
 

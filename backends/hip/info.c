@@ -1,7 +1,6 @@
 #include "backends/hip/internal.h"
 
 #include <ctype.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,13 +1,9 @@
-#include <stdio.h>
-#include <string.h>
-
 #include "harness/cli/command.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/guide.h"
 #include "harness/cli/help.h"
 #include "harness/cli/manual.h"
 #include "harness/cli/output.h"
-#include "harness/core/cleanup.h"
 
 enum { KEY_ROFF = 0x100 };
 

@@ -9,7 +9,6 @@
 #include "harness/core/clock.h"
 #include "harness/core/log.h"
 #include "harness/core/member.h"
-#include "harness/core/number.h"
 #include "protocols/comparability.h"
 #include "reports/history_document.h"
 #include "reports/view.h"

@@ -1,7 +1,6 @@
 /* Bytes to standard output, and whether somebody still reads them. */
 #include <errno.h>
 #include <poll.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

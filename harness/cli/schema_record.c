@@ -6,11 +6,9 @@
 #include "protocols/compare.h"
 #include "protocols/estimate.h"
 #include "protocols/spread.h"
-#include "protocols/serving/change.h"
 #include "results/analysis/gate.h"
 #include "results/analysis/peak_share.h"
 #include "results/analysis/reproduction.h"
-#include "results/store/store.h"
 
 /* An estimate with the name of its series, as analyze has it. */
 static const struct member estimate_series_members[] = {

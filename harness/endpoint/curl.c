@@ -2,7 +2,6 @@
 #include "harness/endpoint/curl.h"
 
 #include <pthread.h>
-#include <stdio.h>
 
 #include "harness/core/dynlib.h"
 

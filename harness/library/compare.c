@@ -6,7 +6,6 @@
 #include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "harness/library/inside.h"
-#include "protocols/comparability.h"
 
 static struct assay_difference difference_of(const struct stored_comparison *one)
 {

@@ -1,7 +1,6 @@
 #include "harness/runner/campaign.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "harness/core/cleanup.h"
 #include "harness/core/clock.h"

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <gnu/libc-version.h>
-#include <limits.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,7 +1,6 @@
 #include "harness/runner/host_details.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -12,7 +12,6 @@
  * after the next run; CORRUPT: the decision or a sheet is not of this form.
  */
 #include <math.h>
-#include <string.h>
 
 #include "harness/core/canonical.h"
 #include "harness/core/cleanup.h"

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "harness/core/cleanup.h"
 #include "harness/core/shape.h"
 #include "protocols/comparability.h"
 #include "protocols/condition.h"

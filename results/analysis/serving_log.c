@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "harness/core/cleanup.h"
 #include "protocols/serving/request_log.h"

@@ -1,7 +1,6 @@
 #include "results/evidence/cosignature.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include <sodium.h>
 

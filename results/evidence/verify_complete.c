@@ -1,5 +1,4 @@
 /* Nothing planned is missing without a reason, and nothing is there without its owner. */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

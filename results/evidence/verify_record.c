@@ -1,5 +1,4 @@
 /* Each record by itself: its form, its type, and its digest. */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

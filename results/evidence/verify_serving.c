@@ -3,7 +3,6 @@
  * that was recorded before the trial, and the log of its requests the same times. (What the log
  * says of itself is audited with the estimate, which is made of it.)
  */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,4 @@
 /* Signatures and time stamps of checkpoints. */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

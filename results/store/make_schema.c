@@ -4,7 +4,6 @@
  * Runs when assay is built: writes an empty database of the newest schema as C, the pieces of
  * schema_model.h.
  */
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "results/store/schema_model.h"

@@ -1,7 +1,6 @@
 #include "results/store/store_import.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "harness/core/cleanup.h"
 #include "protocols/metric.h"

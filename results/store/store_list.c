@@ -1,7 +1,6 @@
 #include "results/store/store_internal.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "harness/core/cleanup.h"
 #include "results/store/foreign_worker.h"

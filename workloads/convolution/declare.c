@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "workloads/convolution/convolution.h"
-#include "workloads/data/element.h"
 #include "workloads/gemm/operands.h"
 
 struct section {

@@ -3,7 +3,6 @@
 #include <float.h>
 #include <math.h>
 #include <stddef.h>
-#include <string.h>
 
 #include "harness/core/random.h"
 

@@ -1,7 +1,6 @@
 #include "workloads/onnx/onnx.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "harness/core/cleanup.h"

@@ -1,7 +1,6 @@
 /* The GEMM from our own text: one compiled variant a set of storage types. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "workloads/kernel_args.h"
 #include "workloads/kernel_text.h"

@@ -1,5 +1,4 @@
 /* Which files a program and its children map to execute, as their ends show it to a tracer. */
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>

@@ -2,7 +2,6 @@
 #include "harness/core/cleanup.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #define STEPS_MAX 1000000000
