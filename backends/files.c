@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "harness/core/array.h"
 #include "harness/core/file.h"
 #include "harness/core/text.h"
 
@@ -31,16 +32,9 @@ void backend_file_list_add(struct backend_file_list *list, const char *kind, con
     if (!file_find_program(path, resolved) || stat(resolved, &info) < 0 || !S_ISREG(info.st_mode) ||
         has(list, resolved))
         return;
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity > 0 ? list->capacity * 2 : 16;
-        struct backend_file *grown = realloc(list->items, capacity * sizeof(*grown));
-
-        if (grown == NULL) {
-            list->failed = true;
-            return;
-        }
-        list->items = grown;
-        list->capacity = capacity;
+    if (!ARRAY_ROOM(list->items, list->count, 1)) {
+        list->failed = true;
+        return;
     }
     file.path = strdup(resolved);
     file.version = version != NULL ? strdup(version) : NULL;

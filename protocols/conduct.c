@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/array.h"
 #include "protocols/serving/request_log.h"
 #include "protocols/stats/order.h"
 
@@ -91,15 +92,8 @@ struct conduct conduct_new(void)
 
 bool conduct_samples_add(struct conduct_samples *samples, const int64_t *ns, size_t count)
 {
-    if (samples->count + count > samples->capacity) {
-        const size_t capacity = 2 * samples->capacity + count;
-        double *grown = realloc(samples->ns, capacity * sizeof(*grown));
-
-        if (!grown)
-            return false;
-        samples->ns = grown;
-        samples->capacity = capacity;
-    }
+    if (!ARRAY_ROOM(samples->ns, samples->count, count))
+        return false;
     for (size_t i = 0; i < count; i++)
         samples->ns[samples->count++] = (double)ns[i];
     return true;

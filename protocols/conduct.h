@@ -138,7 +138,7 @@ struct conduct {
 /* Times of samples, of which a median is wanted. Zeros: none yet. */
 struct conduct_samples {
     double *ns; /* heap */
-    size_t count, capacity;
+    size_t count;
 };
 /* false: no memory. */
 bool conduct_samples_add(struct conduct_samples *samples, const int64_t *ns, size_t count);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/array.h"
 #include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "reports/dossier_internal.h"
@@ -25,15 +26,12 @@ struct deviations {
 /* Takes `text`; NULL: out of memory. */
 static void add_deviation(struct deviations *list, const struct view_cell *cell, char *text)
 {
-    struct deviation *grown = realloc(list->items, (list->count + 1) * sizeof(*grown));
-
-    list->items = grown ? grown : list->items;
-    if (!grown || !text) {
+    if (!text || !ARRAY_ROOM(list->items, list->count, 1)) {
         free(text);
         list->failed = true;
         return;
     }
-    grown[list->count++] = (struct deviation){cell->result, text};
+    list->items[list->count++] = (struct deviation){cell->result, text};
 }
 
 static void say_deviations(struct doc *doc, const struct view *view, const struct deviations *list)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/array.h"
 #include "harness/core/digest.h"
 #include "reports/escape.h"
 
@@ -60,15 +61,9 @@ static struct html_section *section_for(struct html_appendix *appendix,
             return &sections[i];
         ++number;
     }
-    if (appendix->count == appendix->capacity) {
-        size_t capacity = appendix->capacity ? 2 * appendix->capacity : 16;
-
-        sections = realloc(sections, capacity * sizeof(*sections));
-        if (!sections)
-            return NULL;
-        appendix->sections = sections;
-        appendix->capacity = capacity;
-    }
+    if (!ARRAY_ROOM(appendix->sections, appendix->count, 1))
+        return NULL;
+    sections = appendix->sections;
     sections[appendix->count] =
         (struct html_section){.kind = kind, .number = number, .digest = digest};
     sections[appendix->count].body = text_steal(body);
@@ -77,14 +72,10 @@ static struct html_section *section_for(struct html_appendix *appendix,
 
 static bool add_user(struct html_section *section, const struct view_cell *cell)
 {
-    void *users;
-
     if (section->user_count && section->users[section->user_count - 1].cell == cell->id)
         return true;
-    users = realloc(section->users, (section->user_count + 1) * sizeof(*section->users));
-    if (!users)
+    if (!ARRAY_ROOM(section->users, section->user_count, 1))
         return false;
-    section->users = users;
     section->users[section->user_count].cell = cell->id;
     memcpy(section->users[section->user_count].result, cell->result, sizeof(cell->result));
     ++section->user_count;

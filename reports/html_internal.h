@@ -48,7 +48,7 @@ void html_json_details(struct text *out, const char *class_name, const char *sum
 struct html_section;
 struct html_appendix {
     struct html_section *sections;
-    size_t count, capacity;
+    size_t count;
     bool failed;
 };
 enum html_appendix_kind {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "harness/core/array.h"
 #include "harness/core/cleanup.h"
 #include "protocols/serving/analysis.h"
 #include "protocols/serving/declared.h"
@@ -42,12 +43,7 @@ static enum status collect(struct store *store, const struct view_cell *cell,
             serving_log_load(store, cell->trials[t].id, &log, NULL) != STATUS_OK)
             continue;
         for (size_t m = 0; m < LATENCIES; ++m) {
-            int64_t *grown =
-                realloc(values[m].ns, (values[m].count + log.count + 1) * sizeof(*grown));
-
-            if (!grown)
-                return error_no_memory(err);
-            values[m].ns = grown;
+            TRY(ARRAY_GROW(values[m].ns, values[m].count, log.count, err));
             for (size_t i = 0; i < log.count; ++i) {
                 const struct serving_value value =
                     serving_value_of(&log.requests[i], latencies[m].metric, INT64_MAX);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/array.h"
 #include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "harness/core/text.h"
@@ -33,28 +34,20 @@ void remarks_finish(struct remarks *remarks)
 
 static struct remark *append_remark(struct remarks *remarks)
 {
-    struct remark *items = realloc(remarks->items, (remarks->count + 1) * sizeof(*items));
-
-    if (!items)
+    if (!ARRAY_ROOM(remarks->items, remarks->count, 1))
         return NULL;
-    remarks->items = items;
-    items[remarks->count] = (struct remark){0};
-    return &items[remarks->count++];
+    remarks->items[remarks->count] = (struct remark){0};
+    return &remarks->items[remarks->count++];
 }
 
 static void add_cell(struct remarks *remarks, struct remark *remark, size_t index)
 {
-    size_t *cells;
-
     if (remark->cell_count && remark->cells[remark->cell_count - 1] == index)
         return;
-    cells = realloc(remark->cells, (remark->cell_count + 1) * sizeof(*cells));
-    if (!cells) {
+    if (ARRAY_ROOM(remark->cells, remark->cell_count, 1))
+        remark->cells[remark->cell_count++] = index;
+    else
         remarks->failed = true;
-        return;
-    }
-    remark->cells = cells;
-    cells[remark->cell_count++] = index;
 }
 
 /* A trial without an end is no failure while its campaign runs: it may be the one under way. */
@@ -120,20 +113,12 @@ struct target {
 static bool take_findings(struct remark *remark, const char *result,
                           const struct finding *const *items, size_t count)
 {
-    const struct finding **grown =
-        realloc(remark->findings, (remark->finding_count + count) * sizeof(*grown));
-    struct remark_part *parts;
-
-    if (!grown)
+    if (!ARRAY_ROOM(remark->findings, remark->finding_count, count) ||
+        !ARRAY_ROOM(remark->parts, remark->part_count, 1))
         return false;
-    remark->findings = grown;
-    parts = realloc(remark->parts, (remark->part_count + 1) * sizeof(*parts));
-    if (!parts)
-        return false;
-    remark->parts = parts;
-    memcpy(grown + remark->finding_count, items, count * sizeof(*items));
+    memcpy(remark->findings + remark->finding_count, items, count * sizeof(*items));
     remark->finding_count += count;
-    parts[remark->part_count++] = (struct remark_part){result, count};
+    remark->parts[remark->part_count++] = (struct remark_part){result, count};
     return true;
 }
 
@@ -384,13 +369,9 @@ bool remarks_has_any(const struct view_cell *cell)
 /* Keeps a list, whose items remarks refer to. False: no memory; it is the caller's then. */
 static bool keep(struct remarks *remarks, const struct finding_list *list)
 {
-    struct finding_list *grown =
-        realloc(remarks->made, (remarks->made_count + 1) * sizeof(*remarks->made));
-
-    if (!grown)
+    if (!ARRAY_ROOM(remarks->made, remarks->made_count, 1))
         return false;
-    remarks->made = grown;
-    grown[remarks->made_count++] = *list;
+    remarks->made[remarks->made_count++] = *list;
     return true;
 }
 

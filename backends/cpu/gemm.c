@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "harness/core/array.h"
+
 /* A B that has been run with, and its copy. */
 struct constant {
     struct operand b;
@@ -297,7 +299,6 @@ static enum status point_constant(struct cpu_device *device, const struct cpu_ge
                                   struct error *err)
 {
     const struct dnnl_api *api = &device->state->dnnl.api;
-    struct constant *grown;
     uint64_t size;
     size_t i;
     unsigned code;
@@ -312,15 +313,12 @@ static enum status point_constant(struct cpu_device *device, const struct cpu_ge
         }
     }
     if (i == variant->constant_count) {
-        grown = realloc(variant->constants, (i + 1) * sizeof(*grown));
-        if (grown == NULL)
-            return error_no_memory(err);
-        variant->constants = grown;
+        TRY(ARRAY_GROW(variant->constants, i, 1, err));
         TRY(cpu_packed_use(
             device, b, self->base.desc.gemm.b.type, self->given,
             api->dnnl_primitive_desc_query_md(variant->desc, ASSAY_DNNL_query_weights_md, 0),
-            &grown[i].packed, err));
-        grown[i].b = *b;
+            &variant->constants[i].packed, err));
+        variant->constants[i].b = *b;
         variant->latest = variant->constant_count++;
     }
     code = api->dnnl_memory_set_data_handle(

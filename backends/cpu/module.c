@@ -6,6 +6,7 @@
 
 #include "backends/compile.h"
 #include "backends/cpu/threads.h"
+#include "harness/core/array.h"
 #include "harness/core/clock.h"
 #include "harness/core/embed.h"
 
@@ -222,7 +223,7 @@ static void *symbol_of(const struct cpu_module *module, const char *prefix, cons
 static enum status find_kernel(struct cpu_module *module, const char *name, struct cpu_kernel **ret,
                                struct error *err)
 {
-    struct cpu_kernel *kernels, made = {0};
+    struct cpu_kernel made = {0};
     void *run;
 
     for (size_t i = 0; i < module->kernel_count; i++)
@@ -236,15 +237,12 @@ static enum status find_kernel(struct cpu_module *module, const char *name, stru
         return error_set(err, STATUS_NOT_FOUND, "%s has no kernel \"%s\"", module->file, name);
     memcpy(&made.run, &run, sizeof(run));
     made.arg_count = strlen(made.signature);
-    kernels = realloc(module->kernels, (module->kernel_count + 1) * sizeof(*kernels));
-    if (kernels == NULL)
-        return error_no_memory(err);
-    module->kernels = kernels;
+    TRY(ARRAY_GROW(module->kernels, module->kernel_count, 1, err));
     made.name = strdup(name);
     if (made.name == NULL)
         return error_no_memory(err);
-    kernels[module->kernel_count] = made;
-    *ret = &kernels[module->kernel_count++];
+    module->kernels[module->kernel_count] = made;
+    *ret = &module->kernels[module->kernel_count++];
     return STATUS_OK;
 }
 

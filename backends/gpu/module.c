@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backends/compile.h"
+#include "harness/core/array.h"
 #include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 
@@ -161,20 +162,17 @@ fail:
 static enum status find_kernel(struct gpu_device *device, struct gpu_module *module,
                                const char *name, struct gpu_kernel **ret, struct error *err)
 {
-    struct gpu_kernel *kernels, made = {0};
+    struct gpu_kernel made = {0};
 
     for (size_t i = 0; i < module->kernel_count; i++)
         if (strcmp(module->kernels[i].name, name) == 0) {
             *ret = &module->kernels[i];
             return STATUS_OK;
         }
-    kernels = realloc(module->kernels, (module->kernel_count + 1) * sizeof(*kernels));
-    if (kernels == NULL)
-        return error_no_memory(err);
-    module->kernels = kernels;
+    TRY(ARRAY_GROW(module->kernels, module->kernel_count, 1, err));
     TRY(make_kernel(device, module, name, &made, err));
-    kernels[module->kernel_count] = made;
-    *ret = &kernels[module->kernel_count++];
+    module->kernels[module->kernel_count] = made;
+    *ret = &module->kernels[module->kernel_count++];
     return STATUS_OK;
 }
 

@@ -7,6 +7,7 @@
 
 #include "backends/compile.h"
 #include "backends/opencl/log.h"
+#include "harness/core/array.h"
 #include "harness/core/clock.h"
 #include "harness/core/embed.h"
 
@@ -311,7 +312,7 @@ static enum status make_kernel(struct opencl_device *device, struct opencl_modul
 static enum status find_kernel(struct opencl_device *device, struct opencl_module *module,
                                const char *name, struct opencl_kernel **ret, struct error *err)
 {
-    struct opencl_kernel *kernels, made = {0};
+    struct opencl_kernel made = {0};
     size_t i;
 
     for (i = 0; i < module->kernel_count; i++)
@@ -319,13 +320,10 @@ static enum status find_kernel(struct opencl_device *device, struct opencl_modul
             *ret = &module->kernels[i];
             return STATUS_OK;
         }
-    kernels = realloc(module->kernels, (module->kernel_count + 1) * sizeof(*kernels));
-    if (kernels == NULL)
-        return error_no_memory(err);
-    module->kernels = kernels;
+    TRY(ARRAY_GROW(module->kernels, module->kernel_count, 1, err));
     TRY(make_kernel(device, module, name, &made, err));
-    kernels[module->kernel_count] = made;
-    *ret = &kernels[module->kernel_count++];
+    module->kernels[module->kernel_count] = made;
+    *ret = &module->kernels[module->kernel_count++];
     return STATUS_OK;
 }
 

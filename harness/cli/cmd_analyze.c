@@ -6,6 +6,7 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/output.h"
+#include "harness/core/array.h"
 #include "harness/core/cleanup.h"
 #include "harness/core/file.h"
 #include "harness/core/log.h"
@@ -310,14 +311,9 @@ static enum status name_by_file(struct csv_samples *samples, const char *origin,
 static enum status append_samples(struct csv_samples *to, struct csv_samples *from,
                                   struct error *err)
 {
-    const size_t count = to->series_count + from->series_count;
-    struct csv_series *grown = realloc(to->series, count * sizeof(*grown));
-
-    if (!grown)
-        return error_no_memory(err);
-    to->series = grown;
-    memcpy(grown + to->series_count, from->series, from->series_count * sizeof(*grown));
-    to->series_count = count;
+    TRY(ARRAY_GROW(to->series, to->series_count, from->series_count, err));
+    memcpy(to->series + to->series_count, from->series, from->series_count * sizeof(*to->series));
+    to->series_count += from->series_count;
     from->series_count = 0;
     if (from->left_out && !to->left_out)
         to->left_out = json_array();

@@ -7,6 +7,7 @@
 #include "harness/cli/output.h"
 #include "harness/cli/results_view.h"
 #include "harness/cli/with_store.h"
+#include "harness/core/array.h"
 #include "harness/core/file.h"
 #include "harness/core/log.h"
 #include "harness/core/member.h"
@@ -23,14 +24,9 @@ struct selection {
 /* Cells of store_list_results' rows, added to the selection. */
 static enum status add_rows(struct selection *selection, const json_t *rows, struct error *err)
 {
-    size_t count = json_array_size(rows);
-    int64_t *grown = realloc(selection->cells, (selection->count + count + 1) * sizeof(*grown));
-
-    if (!grown)
-        return error_no_memory(err);
-    selection->cells = grown;
+    TRY(ARRAY_GROW(selection->cells, selection->count, json_array_size(rows), err));
     EACH(row, rows)
-        grown[selection->count++] = member_integer(row, "cell");
+        selection->cells[selection->count++] = member_integer(row, "cell");
     return STATUS_OK;
 }
 

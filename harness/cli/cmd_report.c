@@ -5,6 +5,7 @@
 #include "harness/cli/output.h"
 #include "harness/cli/results_view.h"
 #include "harness/cli/with_store.h"
+#include "harness/core/array.h"
 #include "harness/core/cleanup.h"
 #include "harness/core/file.h"
 #include "harness/core/log.h"
@@ -24,13 +25,9 @@ struct cells {
 
 static enum status add(struct cells *cells, const int64_t *rows, size_t count, struct error *err)
 {
-    int64_t *grown = realloc(cells->rows, (cells->count + count + 1) * sizeof(*grown));
-
-    if (!grown)
-        return error_no_memory(err);
-    cells->rows = grown;
+    TRY(ARRAY_GROW(cells->rows, cells->count, count, err));
     if (count > 0)
-        memcpy(grown + cells->count, rows, count * sizeof(*rows));
+        memcpy(cells->rows + cells->count, rows, count * sizeof(*rows));
     cells->count += count;
     return STATUS_OK;
 }

@@ -1,3 +1,4 @@
+#include "harness/core/array.h"
 #include "harness/core/reading.h"
 
 #include <math.h>
@@ -112,15 +113,8 @@ static void add(struct reading_list *list, struct reading value, const struct dr
         *place = value;
         return;
     }
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity ? 2 * list->capacity : 16;
-        struct reading *items = realloc(list->items, capacity * sizeof(*items));
-
-        if (!items)
-            goto failed;
-        list->items = items;
-        list->capacity = capacity;
-    }
+    if (!ARRAY_ROOM(list->items, list->count, 1))
+        goto failed;
     list->items[list->count++] = value;
     return;
 failed:

@@ -44,7 +44,7 @@ struct reading {
 
 struct reading_list {
     struct reading *items;
-    size_t count, capacity;
+    size_t count;
     bool failed; /* out of memory; checked once at the end, as in text */
 };
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "harness/core/array.h"
 #include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "harness/core/shortage.h"
@@ -31,7 +32,7 @@ struct assay_verification {
     char root[DIGEST_HEX_SIZE];
     bool checked;
     struct assay_verify_finding **findings; /* heap, and each, with table, key and message */
-    size_t count, capacity;
+    size_t count;
     json_t *campaigns, *shown;
     unsigned long shortages; /* of memory, before */
 };
@@ -47,21 +48,6 @@ static const char *printable(const char *bytes)
     return text_ok(&text) ? strdup(text.data) : NULL;
 }
 
-static bool grow(struct assay_verification *verification)
-{
-    const size_t capacity = verification->capacity ? 2 * verification->capacity : 16;
-    struct assay_verify_finding **grown;
-
-    if (verification->count < verification->capacity)
-        return true;
-    grown = realloc(verification->findings, capacity * sizeof(*grown));
-    if (!grown)
-        return false;
-    verification->findings = grown;
-    verification->capacity = capacity;
-    return true;
-}
-
 static void found(void *context, const struct verify_finding *finding)
 {
     struct assay_verification *verification = context;
@@ -70,7 +56,8 @@ static void found(void *context, const struct verify_finding *finding)
     /* What could not be read for want of memory is not wrong. */
     if (finding->level == VERIFY_WRONG && shortage_count() != verification->shortages)
         return;
-    told = grow(verification) ? calloc(1, sizeof(*told)) : NULL;
+    told = ARRAY_ROOM(verification->findings, verification->count, 1) ? calloc(1, sizeof(*told))
+                                                                      : NULL;
     if (!told) {
         shortage_note();
         return;

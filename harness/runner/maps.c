@@ -10,6 +10,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include "harness/core/array.h"
 #include "harness/core/file.h"
 #include "harness/runner/packages.h"
 #include "harness/runner/stack_files.h"
@@ -46,20 +47,6 @@ static bool list_has(const struct maps_list *list, const char *path)
     return false;
 }
 
-static enum status list_grow(struct maps_list *list, struct error *err)
-{
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity ? list->capacity * 2 : 64;
-        struct maps_file *grown = realloc(list->files, capacity * sizeof(*grown));
-
-        if (!grown)
-            return error_no_memory(err);
-        list->files = grown;
-        list->capacity = capacity;
-    }
-    return STATUS_OK;
-}
-
 /*
  * Overlayfs shows the inode of the layer in one place and its own in the other, as its options and
  * the kernel have it. A file that is no longer there is marked as deleted all the same.
@@ -76,7 +63,7 @@ static enum status list_add(struct maps_list *list, const char *path, uint64_t i
 {
     struct maps_file file = {0};
 
-    TRY(list_grow(list, err));
+    TRY(ARRAY_GROW(list->files, list->count, 1, err));
     file.path = strdup(path);
     if (!file.path)
         return error_no_memory(err);
@@ -91,7 +78,8 @@ enum status maps_list_add(struct maps_list *list, const char *path, const char *
                           const char *version, const char *build_id, struct error *err)
 {
     struct maps_file file = {.kind = kind};
-    enum status status = list_has(list, path) ? STATUS_OK : list_grow(list, err);
+    enum status status =
+        list_has(list, path) ? STATUS_OK : ARRAY_GROW(list->files, list->count, 1, err);
 
     if (status != STATUS_OK || list_has(list, path))
         return status;
@@ -347,15 +335,7 @@ enum status maps_cache_content(struct maps_cache *cache, const struct maps_file 
         *ret = known;
         return STATUS_OK;
     }
-    if (cache->count == cache->capacity) {
-        size_t capacity = cache->capacity ? cache->capacity * 2 : 64;
-        struct maps_content **grown = realloc(cache->items, capacity * sizeof(*grown));
-
-        if (!grown)
-            return error_no_memory(err);
-        cache->items = grown;
-        cache->capacity = capacity;
-    }
+    TRY(ARRAY_GROW(cache->items, cache->count, 1, err));
     content = malloc(sizeof(*content));
     if (!content)
         return error_no_memory(err);

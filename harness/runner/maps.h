@@ -36,7 +36,7 @@ struct maps_file {
 
 struct maps_list {
     struct maps_file *files; /* sorted by path, each once */
-    size_t count, capacity;
+    size_t count;
 };
 
 /*
@@ -73,7 +73,7 @@ struct maps_content {
 
 struct maps_cache {
     struct maps_content **items; /* each on the heap: they stay where they are */
-    size_t count, capacity;
+    size_t count;
     struct packages *packages; /* read when first asked for (maps_cache_packages); NULL before */
     struct stack_files *host;  /* likewise (maps_cache_host) */
 };

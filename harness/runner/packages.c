@@ -11,6 +11,7 @@
 #include <openssl/evp.h>
 #include <sodium.h>
 
+#include "harness/core/array.h"
 #include "harness/core/file.h"
 #include "harness/core/machine_root.h"
 #include "harness/core/process.h"
@@ -38,11 +39,11 @@ struct packages_owner {
 
 struct packages {
     struct packages_entry *entries; /* sorted by path once all are there */
-    size_t count, capacity;
+    size_t count;
     struct packages_owner *owners;
-    size_t owner_count, owner_capacity;
+    size_t owner_count;
     char **texts; /* what the strings point into */
-    size_t text_count, text_capacity;
+    size_t text_count;
     const char *sites[PACKAGES_SITES_MAX]; /* folders of wheels that were read */
     size_t site_count;
     bool failed; /* no memory */
@@ -491,27 +492,12 @@ static void packages_read_wheels(struct packages *packages, const char *path)
 
 /* ---- owners of files ---- */
 
-static void *grow(struct packages *packages, void *items, size_t *capacity, size_t size)
-{
-    size_t wanted = *capacity ? *capacity * 2 : 1024;
-    void *grown = realloc(items, wanted * size);
-
-    if (!grown) {
-        packages->failed = true;
-        return items;
-    }
-    *capacity = wanted;
-    return grown;
-}
-
 /* Keeps a heap text until the end and gives it back; NULL: there is none, or no memory. */
 static char *packages_keep(struct packages *packages, char *text)
 {
     if (!text)
         return NULL;
-    if (packages->text_count == packages->text_capacity)
-        packages->texts =
-            grow(packages, packages->texts, &packages->text_capacity, sizeof(*packages->texts));
+    packages->failed |= !ARRAY_ROOM(packages->texts, packages->text_count, 1);
     if (packages->failed) {
         free(text);
         return NULL;
@@ -526,9 +512,7 @@ static size_t packages_add_owner(struct packages *packages, const char *manager,
 {
     if (!name)
         return PACKAGES_NOBODY;
-    if (packages->owner_count == packages->owner_capacity)
-        packages->owners =
-            grow(packages, packages->owners, &packages->owner_capacity, sizeof(*packages->owners));
+    packages->failed |= !ARRAY_ROOM(packages->owners, packages->owner_count, 1);
     if (packages->failed)
         return PACKAGES_NOBODY;
     packages->owners[packages->owner_count] =
@@ -562,9 +546,7 @@ static struct packages_entry *packages_add_file(struct packages *packages, size_
 
     if (owner == PACKAGES_NOBODY || !path || path[0] != '/' || !packages_is_of_interest(path))
         return NULL;
-    if (packages->count == packages->capacity)
-        packages->entries =
-            grow(packages, packages->entries, &packages->capacity, sizeof(*packages->entries));
+    packages->failed |= !ARRAY_ROOM(packages->entries, packages->count, 1);
     if (packages->failed)
         return NULL;
     entry = &packages->entries[packages->count++];

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 
+#include "harness/core/array.h"
 #include "harness/core/cleanup.h"
 #include "harness/core/file.h"
 #include "harness/core/machine_root.h"
@@ -30,19 +31,10 @@ static enum status add(struct stack_files *files, const char *kind, const char *
 {
     struct stack_file file = {.kind = kind, .path = strdup(path)};
 
-    if (files->count == files->capacity) {
-        size_t capacity = files->capacity ? files->capacity * 2 : 32;
-        struct stack_file *grown = realloc(files->items, capacity * sizeof(*grown));
-
-        if (grown) {
-            files->items = grown;
-            files->capacity = capacity;
-        }
-    }
     file.version = copy_of(version);
     file.build_id = copy_of(build_id);
-    if (files->count == files->capacity || !file.path || (version && version[0] && !file.version) ||
-        (build_id && build_id[0] && !file.build_id)) {
+    if (!ARRAY_ROOM(files->items, files->count, 1) || !file.path ||
+        (version && version[0] && !file.version) || (build_id && build_id[0] && !file.build_id)) {
         free(file.path);
         free(file.version);
         free(file.build_id);

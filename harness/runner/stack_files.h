@@ -24,7 +24,7 @@ struct stack_file {
 
 struct stack_files {
     struct stack_file *items;
-    size_t count, capacity;
+    size_t count;
 };
 
 /*

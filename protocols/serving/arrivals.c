@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/array.h"
 #include "harness/core/cleanup.h"
 #include "harness/core/random.h"
 #include "protocols/stats/special.h"
@@ -242,18 +243,9 @@ static enum status check_extent(const struct arrivals *a, const struct schedule_
 
 /* ---- the schedule ---- */
 
-static enum status add_request(struct schedule *s, size_t *capacity, int64_t at_ns,
-                               struct error *err)
+static enum status add_request(struct schedule *s, int64_t at_ns, struct error *err)
 {
-    if (s->count == *capacity) {
-        size_t larger = *capacity ? *capacity * 2 : 1024;
-        void *requests = realloc(s->requests, larger * sizeof(*s->requests));
-
-        if (!requests)
-            return error_no_memory(err);
-        s->requests = requests;
-        *capacity = larger;
-    }
+    TRY(ARRAY_GROW(s->requests, s->count, 1, err));
     s->requests[s->count++] = (struct scheduled_request){.at_ns = at_ns};
     return STATUS_OK;
 }
@@ -261,7 +253,7 @@ static enum status add_request(struct schedule *s, size_t *capacity, int64_t at_
 static enum status fill_times(const struct arrivals *a, double rate, struct schedule_extent extent,
                               uint64_t seed, struct schedule *s, struct error *err)
 {
-    size_t count = extent.count, capacity = 0;
+    size_t count = extent.count;
     int64_t end_ns = extent.window_ns ? extent.window_ns : INT64_MAX, at_ns;
     enum status status = STATUS_OK;
     struct process process;
@@ -277,7 +269,7 @@ static enum status fill_times(const struct arrivals *a, double rate, struct sche
         if (at_ns > SCHEDULE_WINDOW_MAX_NS)
             return error_set(err, STATUS_INVALID,
                              "these requests take more than 7 days; ask for fewer of them");
-        status = add_request(s, &capacity, at_ns, err);
+        status = add_request(s, at_ns, err);
         at_ns = process_next(&process);
     }
     s->window_ns = extent.window_ns ? extent.window_ns : at_ns;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/array.h"
 #include "harness/core/cleanup.h"
 #include "harness/core/csv_reader.h"
 #include "harness/core/text.h"
@@ -15,7 +16,6 @@ struct reading {
     const struct trace_columns *columns;
     size_t column[3]; /* time, prompt, output; SIZE_MAX: not named */
     struct trace trace;
-    size_t capacity;
     struct trace_time time;
     int64_t first_ns, last_ns; /* since the form's own origin */
 };
@@ -81,15 +81,7 @@ static enum status append(struct reading *r, struct scheduled_request request, s
 {
     struct trace *trace = &r->trace;
 
-    if (trace->count == r->capacity) {
-        size_t capacity = r->capacity ? r->capacity * 2 : 1024;
-        void *larger = realloc(trace->requests, capacity * sizeof(*trace->requests));
-
-        if (!larger)
-            return error_no_memory(err);
-        trace->requests = larger;
-        r->capacity = capacity;
-    }
+    TRY(ARRAY_GROW(trace->requests, trace->count, 1, err));
     trace->requests[trace->count++] = request;
     return STATUS_OK;
 }

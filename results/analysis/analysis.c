@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/array.h"
 #include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "protocols/conduct.h"
@@ -122,15 +123,11 @@ static enum status add_part(const struct store *store, sqlite3_stmt *row, struct
                               .window_first = sqlite3_column_int64(row, 2),
                               .number = sqlite3_column_int64(row, 3),
                               .sequence = sqlite3_column_int64(row, 4)};
-    struct part *grown;
 
     if (part.iterations < 1 || sqlite3_column_type(row, 2) == SQLITE_NULL || part.window_first < 0)
         return error_set(err, STATUS_CORRUPT, "%s: trial %" PRId64 " ended ok without a window",
                          store_path(store), part.trial);
-    grown = realloc(parts->items, (parts->count + 1) * sizeof(*grown));
-    if (!grown)
-        return error_no_memory(err);
-    parts->items = grown;
+    TRY(ARRAY_GROW(parts->items, parts->count, 1, err));
     parts->items[parts->count++] = part;
     return STATUS_OK;
 }

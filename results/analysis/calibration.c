@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/array.h"
 #include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "results/analysis/judgement.h"
@@ -77,14 +78,10 @@ enum status calibration_add(struct calibration *calibration, const char *workloa
 {
     const struct comparison *numbers = &comparison->numbers;
     const char *why = comparison->why.message;
-    struct calibration_row *grown =
-        realloc(calibration->rows, (calibration->comparisons + 1) * sizeof(*grown));
     struct calibration_row *row;
 
-    if (!grown)
-        return error_no_memory(err);
-    calibration->rows = grown;
-    row = &grown[calibration->comparisons++];
+    TRY(ARRAY_GROW(calibration->rows, calibration->comparisons, 1, err));
+    row = &calibration->rows[calibration->comparisons++];
     *row = (struct calibration_row){
         .workload = strdup(workload), .campaign = strdup(uid), .margin = options->margin};
     if (!has_times(comparison)) {

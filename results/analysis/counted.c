@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/array.h"
 #include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "harness/core/workload_cost.h"
@@ -46,7 +47,6 @@ static enum status load_trial(struct store *store, const struct counted_trial *t
 {
     AUTO_FREE int64_t *samples = NULL;
     size_t count = 0;
-    double *grown;
     enum status status =
         store_load_samples(store, trial->trial, COUNTED_SERIES, &samples, &count, err);
 
@@ -55,10 +55,7 @@ static enum status load_trial(struct store *store, const struct counted_trial *t
                          "%s: trial %" PRId64 " has not counted each of its %zu samples",
                          store_path(store), trial->trial, trial->count);
     TRY(status);
-    grown = realloc(counted->seconds, (counted->count + count) * sizeof(*grown));
-    if (!grown)
-        return error_no_memory(err);
-    counted->seconds = grown;
+    TRY(ARRAY_GROW(counted->seconds, counted->count, count, err));
     for (size_t i = 0; i < count; i++) {
         const double value = counted_from_sample(samples[i]);
 

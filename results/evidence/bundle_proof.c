@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/array.h"
 #include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "harness/core/text.h"
@@ -11,7 +12,7 @@
 
 struct numbers {
     int64_t *items; /* heap */
-    size_t count, capacity;
+    size_t count;
 };
 
 struct proving {
@@ -24,15 +25,7 @@ struct proving {
 
 static enum status add_number(struct numbers *numbers, int64_t number, struct error *err)
 {
-    if (numbers->count == numbers->capacity) {
-        const size_t capacity = numbers->capacity ? 2 * numbers->capacity : 256;
-        int64_t *grown = realloc(numbers->items, capacity * sizeof(*grown));
-
-        if (!grown)
-            return error_no_memory(err);
-        numbers->items = grown;
-        numbers->capacity = capacity;
-    }
+    TRY(ARRAY_GROW(numbers->items, numbers->count, 1, err));
     numbers->items[numbers->count++] = number;
     return STATUS_OK;
 }

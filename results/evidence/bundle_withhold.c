@@ -7,6 +7,7 @@
 
 #include <sodium.h>
 
+#include "harness/core/array.h"
 #include "harness/core/canonical.h"
 #include "harness/core/cleanup.h"
 #include "harness/core/member.h"
@@ -30,17 +31,12 @@ static bool is_pattern(const char *word)
 static enum status add_spelling(struct bundle_secrets *secrets, const char *text, size_t length,
                                 struct error *err)
 {
-    struct bundle_secret *grown;
-
     for (size_t i = 0; i < secrets->count; i++)
         if (!strcmp(secrets->items[i].text, text))
             return STATUS_OK;
-    grown = realloc(secrets->items, (secrets->count + 1) * sizeof(*grown));
-    if (!grown)
-        return error_no_memory(err);
-    secrets->items = grown;
-    grown[secrets->count] = (struct bundle_secret){text_format("%s", text), length};
-    return grown[secrets->count++].text ? STATUS_OK : error_no_memory(err);
+    TRY(ARRAY_GROW(secrets->items, secrets->count, 1, err));
+    secrets->items[secrets->count] = (struct bundle_secret){text_format("%s", text), length};
+    return secrets->items[secrets->count++].text ? STATUS_OK : error_no_memory(err);
 }
 
 /* As the value is written inside a JSON string. */

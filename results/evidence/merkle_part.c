@@ -2,21 +2,15 @@
 
 #include <stdlib.h>
 
+#include "harness/core/array.h"
 #include "harness/core/shortage.h"
 
 bool merkle_part_add(struct merkle_part *part, int level, uint64_t index,
                      const struct digest *digest)
 {
-    if (part->count == part->capacity) {
-        const size_t capacity = part->capacity ? 2 * part->capacity : 64;
-        struct merkle_place *grown = realloc(part->places, capacity * sizeof(*grown));
-
-        if (!grown) {
-            shortage_note();
-            return false;
-        }
-        part->places = grown;
-        part->capacity = capacity;
+    if (!ARRAY_ROOM(part->places, part->count, 1)) {
+        shortage_note();
+        return false;
     }
     part->places[part->count++] = (struct merkle_place){level, index, *digest};
     part->sorted = false;

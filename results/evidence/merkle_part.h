@@ -17,7 +17,7 @@ struct merkle_place {
 
 struct merkle_part {
     struct merkle_place *places; /* heap */
-    size_t count, capacity;
+    size_t count;
     bool sorted;
 };
 

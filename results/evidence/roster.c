@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/array.h"
 #include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 #include "harness/core/file.h"
@@ -59,7 +60,6 @@ static enum status take_line(struct roster *roster, const char *path, uint64_t l
     struct roster_key key = {
         .not_before_ns = INT64_MIN, .expires_ns = INT64_MAX, .revoked_ns = INT64_MAX};
     struct error reason = ERROR_INIT;
-    struct roster_key *grown;
     char *rest = NULL, *word = strtok_r(text, " \t\r", &rest);
 
     if (!word || *word == '#')
@@ -76,11 +76,8 @@ static enum status take_line(struct roster *roster, const char *path, uint64_t l
     while ((word = strtok_r(NULL, " \t\r", &rest)) && *word != '#') {
         TRY(take_date(&key, path, line, word, err));
     }
-    grown = realloc(roster->keys, (roster->count + 1) * sizeof(*grown));
-    if (!grown)
-        return error_no_memory(err);
-    roster->keys = grown;
-    grown[roster->count++] = key;
+    TRY(ARRAY_GROW(roster->keys, roster->count, 1, err));
+    roster->keys[roster->count++] = key;
     return STATUS_OK;
 }
 

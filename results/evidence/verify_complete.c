@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/array.h"
 #include "harness/core/canonical.h"
 #include "results/evidence/verify_internal.h"
 
@@ -25,19 +26,12 @@ static sqlite3_stmt *prepare(struct verify *verify, const char *sql)
 static int64_t *planned_of_cells(struct verify *verify, int64_t *ret_count)
 {
     sqlite3_stmt *cell = prepare(verify, "SELECT id, trials FROM cell ORDER BY id");
-    int64_t *lacking = NULL, count = 0, capacity = 0;
+    int64_t *lacking = NULL, count = 0;
     int rc = SQLITE_ERROR;
 
     while (cell && next(cell, &rc)) {
-        if (count == capacity) {
-            int64_t *grown;
-
-            capacity = capacity ? 2 * capacity : 1024;
-            grown = realloc(lacking, (size_t)capacity * sizeof(*lacking));
-            if (!grown)
-                break;
-            lacking = grown;
-        }
+        if (!ARRAY_ROOM(lacking, (size_t)count, 1))
+            break;
         lacking[count++] = sqlite3_column_int64(cell, 1);
         if (sqlite3_column_int64(cell, 0) != count)
             break;

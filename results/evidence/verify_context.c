@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+#include "harness/core/array.h"
 #include "harness/core/shortage.h"
 
 #define MESSAGE_MAX 1024
@@ -101,21 +102,12 @@ void verify_report_damage(struct verify *verify, enum verify_check check, const 
 
 static bool grow(struct verify_findings *findings)
 {
-    const size_t capacity = findings->capacity ? findings->capacity * 2 : 16;
-    struct verify_note *grown;
-
-    if (findings->count < findings->capacity)
-        return true;
     if (findings->count >= VERIFY_FINDINGS_MAX)
         return false;
-    grown = realloc(findings->items, capacity * sizeof(*grown));
-    if (!grown) {
-        shortage_note();
-        return false;
-    }
-    findings->items = grown;
-    findings->capacity = capacity;
-    return true;
+    if (ARRAY_ROOM(findings->items, findings->count, 1))
+        return true;
+    shortage_note();
+    return false;
 }
 
 void verify_findings_keep(struct verify_findings *findings, const struct verify_finding *finding)

@@ -25,7 +25,7 @@ struct verify_note {
 /* Findings of one worker, reported when its step is over. */
 struct verify_findings {
     struct verify_note *items;
-    size_t count, capacity;
+    size_t count;
     int64_t unreported;
     int64_t part; /* of the work: what is added is of it */
 };

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/array.h"
 #include "harness/core/cleanup.h"
 #include "harness/core/text.h"
 #include "results/formats/claim_fields.h"
@@ -26,15 +27,7 @@ enum status import_claims_add(struct import_claims *claims, const char *path,
 {
     if (claims->count >= IMPORT_RESULTS_MAX)
         return error_set(err, STATUS_INVALID, "%s: more than %d results", path, IMPORT_RESULTS_MAX);
-    if (claims->count == claims->capacity) {
-        size_t capacity = claims->capacity ? claims->capacity * 2 : 16;
-        struct store_claim *grown = realloc(claims->items, capacity * sizeof(*grown));
-
-        if (!grown)
-            return error_no_memory(err);
-        claims->items = grown;
-        claims->capacity = capacity;
-    }
+    TRY(ARRAY_GROW(claims->items, claims->count, 1, err));
     *ret = &claims->items[claims->count++];
     store_claim_init(*ret);
     return STATUS_OK;

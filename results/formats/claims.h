@@ -19,7 +19,7 @@
 
 struct import_claims {
     struct store_claim *items; /* heap */
-    size_t count, capacity;
+    size_t count;
     char *program_version; /* NULL: not reported, or not one for all */
     json_t *left_out;      /* array of messages, LEFT_OUT_MAX at most; NULL: none */
     size_t left_out_count; /* entries that have no result: failed, malformed, cut off */

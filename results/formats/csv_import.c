@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/array.h"
 #include "harness/core/cleanup.h"
 #include "harness/core/text.h"
 #include "harness/core/csv_reader.h"
@@ -52,14 +53,6 @@ static enum status check_row(struct import *import, const char *series, const ch
     return STATUS_OK;
 }
 
-/* Adds one zeroed item; capacities double, so the count alone says when to grow. */
-static void *grow(void *items, size_t count, size_t size)
-{
-    if (count > 0 && (count & (count - 1)) != 0)
-        return items;
-    return realloc(items, (count ? count * 2 : 1) * size);
-}
-
 /* ---- samples ---- */
 
 static enum status find_series(struct import *import, const char *name, uint64_t line,
@@ -74,37 +67,31 @@ static enum status find_series(struct import *import, const char *name, uint64_t
     }
     if (samples->series_count == CSV_IMPORT_SERIES_MAX)
         return refuse(import, line, err, "more than 100000 series: split the file", name);
-    struct csv_series *grown = grow(samples->series, samples->series_count, sizeof(*grown));
-    if (!grown)
+    TRY(ARRAY_GROW(samples->series, samples->series_count, 1, err));
+    *ret = &samples->series[samples->series_count];
+    **ret = (struct csv_series){.name = strdup(name)};
+    if (!(*ret)->name || !name_index_add(&import->series_index, name, "", samples->series_count))
         return error_no_memory(err);
-    samples->series = grown;
-    grown[samples->series_count] = (struct csv_series){.name = strdup(name)};
-    if (!grown[samples->series_count].name ||
-        !name_index_add(&import->series_index, name, "", samples->series_count))
-        return error_no_memory(err);
-    *ret = &grown[samples->series_count++];
+    samples->series_count++;
     return STATUS_OK;
 }
 
 static enum status find_trial(struct import *import, struct csv_series *series, const char *name,
                               struct csv_trial **ret, struct error *err)
 {
-    struct csv_trial *grown;
     size_t at;
 
     if (name_index_find(&import->member_index, series->name, name, &at)) {
         *ret = &series->trials[at];
         return STATUS_OK;
     }
-    grown = grow(series->trials, series->trial_count, sizeof(*grown));
-    if (!grown)
-        return error_no_memory(err);
-    series->trials = grown;
-    grown[series->trial_count] = (struct csv_trial){.name = strdup(name)};
-    if (!grown[series->trial_count].name ||
+    TRY(ARRAY_GROW(series->trials, series->trial_count, 1, err));
+    *ret = &series->trials[series->trial_count];
+    **ret = (struct csv_trial){.name = strdup(name)};
+    if (!(*ret)->name ||
         !name_index_add(&import->member_index, series->name, name, series->trial_count))
         return error_no_memory(err);
-    *ret = &grown[series->trial_count++];
+    series->trial_count++;
     return STATUS_OK;
 }
 
@@ -142,15 +129,7 @@ static enum status take_sample(void *context, const char *const *fields, uint64_
     TRY(read_value(import, fields[import->value], line, &value, err));
     TRY(find_series(import, series_name, line, &series, err));
     TRY(find_trial(import, series, trial_name, &trial, err));
-    if (trial->count == trial->capacity) {
-        size_t capacity = trial->capacity ? trial->capacity * 2 : 64;
-        int64_t *grown = realloc(trial->sample_ns, capacity * sizeof(*grown));
-
-        if (!grown)
-            return error_no_memory(err);
-        trial->sample_ns = grown;
-        trial->capacity = capacity;
-    }
+    TRY(ARRAY_GROW(trial->sample_ns, trial->count, 1, err));
     trial->sample_ns[trial->count++] = value;
     return STATUS_OK;
 }
@@ -318,29 +297,18 @@ static enum status find_pair_series(struct import *import, const char *name, uin
                                     size_t *ret, struct error *err)
 {
     struct csv_pairs *pairs = import->pairs;
-    struct csv_pairs_series *grown;
-    unsigned char **seen;
-    uint64_t *lines;
 
     if (name_index_find(&import->series_index, name, "", ret))
         return STATUS_OK;
     if (pairs->series_count == CSV_IMPORT_SERIES_MAX)
         return refuse(import, line, err, "more than 100000 series: split the file", name);
-    grown = grow(pairs->series, pairs->series_count, sizeof(*grown));
-    if (grown)
-        pairs->series = grown;
-    seen = grow(import->seen, pairs->series_count, sizeof(*seen));
-    if (seen)
-        import->seen = seen;
-    lines = grow(import->last_line, pairs->series_count, sizeof(*lines));
-    if (lines)
-        import->last_line = lines;
-    if (!grown || !seen || !lines)
-        return error_no_memory(err);
-    grown[pairs->series_count] = (struct csv_pairs_series){.name = strdup(name)};
-    seen[pairs->series_count] = NULL;
+    TRY(ARRAY_GROW(pairs->series, pairs->series_count, 1, err));
+    TRY(ARRAY_GROW(import->seen, pairs->series_count, 1, err));
+    TRY(ARRAY_GROW(import->last_line, pairs->series_count, 1, err));
+    pairs->series[pairs->series_count] = (struct csv_pairs_series){.name = strdup(name)};
+    import->seen[pairs->series_count] = NULL;
     *ret = pairs->series_count++;
-    if (!grown[*ret].name || !name_index_add(&import->series_index, name, "", *ret))
+    if (!pairs->series[*ret].name || !name_index_add(&import->series_index, name, "", *ret))
         return error_no_memory(err);
     return STATUS_OK;
 }
@@ -349,23 +317,13 @@ static enum status find_pair(struct import *import, size_t at, const char *name,
                              struct error *err)
 {
     struct csv_pairs_series *series = &import->pairs->series[at];
-    unsigned char *seen;
-    double *a, *b;
 
     if (name_index_find(&import->member_index, series->name, name, ret))
         return STATUS_OK;
-    a = grow(series->a, series->count, sizeof(*a));
-    if (a)
-        series->a = a;
-    b = grow(series->b, series->count, sizeof(*b));
-    if (b)
-        series->b = b;
-    seen = grow(import->seen[at], series->count, 1);
-    if (seen)
-        import->seen[at] = seen;
-    if (!a || !b || !seen)
-        return error_no_memory(err);
-    seen[series->count] = 0;
+    TRY(ARRAY_GROW(series->a, series->count, 1, err));
+    TRY(ARRAY_GROW(series->b, series->count, 1, err));
+    TRY(ARRAY_GROW(import->seen[at], series->count, 1, err));
+    import->seen[at][series->count] = 0;
     if (!name_index_add(&import->member_index, series->name, name, series->count))
         return error_no_memory(err);
     *ret = series->count++;

@@ -28,7 +28,7 @@
 struct csv_trial {
     char *name;
     int64_t *sample_ns; /* each > 0 */
-    size_t count, capacity;
+    size_t count;
 };
 
 /* Trials of one series, in the order in which they first appear. */

@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 
+#include "harness/core/array.h"
 #include "harness/core/cleanup.h"
 #include "harness/core/file_form.h"
 #include "harness/core/member.h"
@@ -69,8 +70,7 @@ static enum status shape(const char *origin, struct error *err)
 
 struct building {
     struct csv_samples samples;
-    size_t capacity; /* of its series */
-    json_t *places;  /* of each series, by its name */
+    json_t *places; /* of each series, by its name */
 };
 
 static enum status begin_building(struct building *ret, struct error *err)
@@ -90,17 +90,9 @@ static struct csv_series *new_series(struct building *building)
 {
     struct csv_samples *samples = &building->samples;
 
-    if (samples->series_count == building->capacity) {
-        const size_t capacity = building->capacity ? 2 * building->capacity : 16;
-        struct csv_series *grown = capacity > 2 * CSV_IMPORT_SERIES_MAX
-                                       ? NULL
-                                       : realloc(samples->series, capacity * sizeof(*grown));
-
-        if (!grown)
-            return NULL;
-        samples->series = grown;
-        building->capacity = capacity;
-    }
+    if (samples->series_count >= 2 * CSV_IMPORT_SERIES_MAX ||
+        !ARRAY_ROOM(samples->series, samples->series_count, 1))
+        return NULL;
     samples->series[samples->series_count] = (struct csv_series){0};
     return &samples->series[samples->series_count++];
 }
@@ -150,19 +142,16 @@ static enum status add_times(struct building *building, const char *name, const 
 {
     const size_t count = json_array_size(times);
     struct csv_trial *trial;
-    int64_t *grown;
 
     for (size_t i = 0; i < count; i++)
         TRY(check_time(json_array_get(times, i), unit_ns, where, i + 1, err));
     trial = trial_of(building, name);
     if (!trial)
         return error_no_memory(err);
-    grown = realloc(trial->sample_ns, (trial->count + count) * sizeof(*grown));
-    if (!grown)
-        return error_no_memory(err);
-    trial->sample_ns = grown;
+    TRY(ARRAY_GROW(trial->sample_ns, trial->count, count, err));
     for (size_t i = 0; i < count; i++)
-        grown[trial->count++] = llround(json_number_value(json_array_get(times, i)) * unit_ns);
+        trial->sample_ns[trial->count++] =
+            llround(json_number_value(json_array_get(times, i)) * unit_ns);
     return STATUS_OK;
 }
 

@@ -3,13 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/array.h"
 #include "harness/core/member.h"
 
 struct draft_series {
     char *name; /* heap */
     int64_t count;
     struct store_chunk *chunks; /* heap */
-    size_t chunk_count, capacity;
+    size_t chunk_count;
 };
 
 static void draft_free(struct store_draft *draft)
@@ -110,17 +111,13 @@ enum status draft_add_blob(struct store *store, int64_t trial, char *text, struc
 
 static struct draft_series *find_series(struct store_draft *draft, const char *name)
 {
-    struct draft_series *grown;
-
     for (size_t i = 0; i < draft->series_count; i++)
         if (!strcmp(draft->series[i].name, name))
             return &draft->series[i];
-    grown = realloc(draft->series, (draft->series_count + 1) * sizeof(*grown));
-    if (!grown)
+    if (!ARRAY_ROOM(draft->series, draft->series_count, 1))
         return NULL;
-    draft->series = grown;
-    grown[draft->series_count] = (struct draft_series){.name = strdup(name)};
-    return grown[draft->series_count].name ? &grown[draft->series_count++] : NULL;
+    draft->series[draft->series_count] = (struct draft_series){.name = strdup(name)};
+    return draft->series[draft->series_count].name ? &draft->series[draft->series_count++] : NULL;
 }
 
 static bool add_chunk(struct draft_series *series, const int64_t *values, size_t count)
@@ -131,15 +128,8 @@ static bool add_chunk(struct draft_series *series, const int64_t *values, size_t
                                 .facts = series_measure(values, count),
                                 .length = series_encode(values, count, bytes)};
 
-    if (series->chunk_count == series->capacity) {
-        const size_t capacity = series->capacity ? 2 * series->capacity : 8;
-        struct store_chunk *grown = realloc(series->chunks, capacity * sizeof(*grown));
-
-        if (!grown)
-            return false;
-        series->chunks = grown;
-        series->capacity = capacity;
-    }
+    if (!ARRAY_ROOM(series->chunks, series->chunk_count, 1))
+        return false;
     chunk.bytes = malloc(chunk.length);
     if (!chunk.bytes)
         return false;

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "harness/core/array.h"
 #include "harness/core/cleanup.h"
 #include "results/store/foreign_worker.h"
 #include "results/store/stored.h"
@@ -171,19 +172,12 @@ enum status store_find_cells(struct store *store, const struct store_filter *fil
 {
     CLEANUP(statement_end) struct statement statement = {0};
     AUTO_FREE int64_t *cells = NULL;
-    size_t count = 0, capacity = 0;
+    size_t count = 0;
     enum status status;
 
     TRY(begin(store, filter, &statement, err));
     while (statement_next(&statement, &status, err)) {
-        if (count == capacity) {
-            int64_t *grown = realloc(cells, (2 * capacity + 16) * sizeof(*grown));
-
-            if (!grown)
-                return error_no_memory(err);
-            cells = grown;
-            capacity = 2 * capacity + 16;
-        }
+        TRY(ARRAY_GROW(cells, count, 1, err));
         cells[count++] = sqlite3_column_int64(statement.handle, COLUMN_CELL);
     }
     TRY(status);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/array.h"
 #include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 #include "harness/core/member.h"
@@ -246,17 +247,9 @@ enum status store_add_dump(struct store *store, int64_t campaign, const struct s
 }
 
 static enum status append_pending(struct statement *statement, struct store_pending **list,
-                                  size_t *count, size_t *capacity, struct error *err)
+                                  size_t *count, struct error *err)
 {
-    struct store_pending *grown;
-
-    if (*count == *capacity) {
-        *capacity = *capacity ? *capacity * 2 : 64;
-        grown = realloc(*list, *capacity * sizeof(**list));
-        if (!grown)
-            return error_no_memory(err);
-        *list = grown;
-    }
+    TRY(ARRAY_GROW(*list, *count, 1, err));
     (*list)[(*count)++] = (struct store_pending){
         .sequence = sqlite3_column_int64(statement->handle, 0),
         .cell = sqlite3_column_int64(statement->handle, 1),
@@ -270,7 +263,7 @@ enum status store_pending_trials(struct store *store, int64_t campaign, struct s
 {
     CLEANUP(statement_end) struct statement statement = {0};
     AUTO_FREE struct store_pending *list = NULL;
-    size_t count = 0, capacity = 0;
+    size_t count = 0;
     enum status status;
 
     TRY(statement_begin(
@@ -286,7 +279,7 @@ enum status store_pending_trials(struct store *store, int64_t campaign, struct s
         &statement, err));
     statement_i64(&statement, campaign);
     while (statement_next(&statement, &status, err))
-        TRY(append_pending(&statement, &list, &count, &capacity, err));
+        TRY(append_pending(&statement, &list, &count, err));
     TRY(status);
     *ret = list;
     *ret_count = count;

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "harness/core/array.h"
 #include "harness/core/cleanup.h"
 
 enum status store_read_chunk(sqlite3_stmt *row, int column, int64_t *ret, size_t *ret_count,
@@ -29,20 +30,12 @@ enum status store_read_chunk(sqlite3_stmt *row, int column, int64_t *ret, size_t
 
 /* Reads the chunk of the row, which must begin at sample `count`, after those that are known. */
 static enum status append_chunk(struct statement *statement, int64_t **values, size_t *count,
-                                size_t *capacity, struct error *err)
+                                struct error *err)
 {
     struct digest digest;
     size_t part = 0;
 
-    if (*capacity - *count < SERIES_CHUNK_MAX) {
-        const size_t wanted = *capacity ? *capacity * 2 : 4 * SERIES_CHUNK_MAX;
-        int64_t *grown = realloc(*values, wanted * sizeof(*grown));
-
-        if (!grown)
-            return error_no_memory(err);
-        *values = grown;
-        *capacity = wanted;
-    }
+    TRY(ARRAY_GROW(*values, *count, SERIES_CHUNK_MAX, err));
     TRY(store_read_chunk(statement->handle, 0, *values + *count, &part, &digest, err));
     if (sqlite3_column_int64(statement->handle, 0) != (int64_t)*count)
         return error_set(err, STATUS_CORRUPT, "the chunk at sample %zu is missing", *count);
@@ -55,7 +48,7 @@ enum status store_load_samples(struct store *store, int64_t trial, const char *s
 {
     CLEANUP(statement_end) struct statement statement = {0};
     AUTO_FREE int64_t *values = NULL;
-    size_t count = 0, capacity = 0;
+    size_t count = 0;
     enum status status;
 
     TRY(statement_begin(store,
@@ -65,7 +58,7 @@ enum status store_load_samples(struct store *store, int64_t trial, const char *s
     statement_i64(&statement, trial);
     statement_text(&statement, series);
     while (statement_next(&statement, &status, err)) {
-        status = append_chunk(&statement, &values, &count, &capacity, err);
+        status = append_chunk(&statement, &values, &count, err);
         if (status != STATUS_OK)
             error_prefix(err, "%s: trial %" PRId64 ", series %s", store->path, trial, series);
         TRY(status);

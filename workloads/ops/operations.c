@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/array.h"
 #include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 #include "harness/core/member.h"
@@ -81,7 +82,6 @@ static enum precision precision_of(const struct operation_desc *desc)
 enum status operations_add(struct operations *self, const struct operation_desc *desc,
                            struct error *err)
 {
-    struct prepared_operation *grown;
     struct operation *operation = NULL;
     enum status status;
 
@@ -91,14 +91,11 @@ enum status operations_add(struct operations *self, const struct operation_desc 
         return error_set(err, STATUS_INTERNAL, "the %s %s was first asked for while measuring",
                          operation_kind_name(desc->kind), key ? key : "");
     }
-    grown = realloc(self->items, (self->count + 1) * sizeof(*grown));
-    if (!grown)
-        return error_no_memory(err);
-    self->items = grown;
+    TRY(ARRAY_GROW(self->items, self->count, 1, err));
     TRY(operation_create(self->device, desc, &operation, err));
     status = check_support(self, operation, precision_of(desc), err);
     if (status == STATUS_OK)
-        grown[self->count++] = (struct prepared_operation){.operation = operation};
+        self->items[self->count++] = (struct prepared_operation){.operation = operation};
     else
         operation_destroy(operation);
     return status;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/array.h"
 #include "harness/core/cleanup.h"
 #include "harness/core/csv_reader.h"
 #include "harness/core/text.h"
@@ -22,7 +23,7 @@
 /* What was found, in its order. */
 struct numbers {
     double *items;
-    size_t count, capacity;
+    size_t count;
     char wrong[NUMBER_TEXT_MAX]; /* the first that is no number; "": none */
 };
 
@@ -35,15 +36,7 @@ static enum status add_number(struct numbers *numbers, double value, struct erro
 {
     if (numbers->count == NUMBERS_MAX)
         return error_set(err, STATUS_INVALID, "it has more than %zu numbers", NUMBERS_MAX);
-    if (numbers->count == numbers->capacity) {
-        const size_t capacity = numbers->capacity ? 2 * numbers->capacity : 64;
-        double *grown = realloc(numbers->items, capacity * sizeof(*grown));
-
-        if (!grown)
-            return error_no_memory(err);
-        numbers->items = grown;
-        numbers->capacity = capacity;
-    }
+    TRY(ARRAY_GROW(numbers->items, numbers->count, 1, err));
     numbers->items[numbers->count++] = value;
     return STATUS_OK;
 }

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "harness/core/array.h"
 #include "harness/core/cleanup.h"
 #include "harness/core/file.h"
 #include "workloads/program/program.h"
@@ -50,19 +51,13 @@ static void note_child(struct program_trace *trace, pid_t pid)
 
 static void add_path(struct program_trace *trace, const char *path)
 {
-    char **grown;
-
     for (size_t i = 0; i < trace->count; i++)
         if (!strcmp(trace->paths[i], path))
             return;
-    if (trace->count == PATHS_MAX)
+    if (trace->count == PATHS_MAX || !ARRAY_ROOM(trace->paths, trace->count, 1))
         return;
-    grown = realloc(trace->paths, (trace->count + 1) * sizeof(*grown));
-    if (!grown)
-        return;
-    trace->paths = grown;
-    grown[trace->count] = strdup(path);
-    trace->count += grown[trace->count] != NULL;
+    trace->paths[trace->count] = strdup(path);
+    trace->count += trace->paths[trace->count] != NULL;
 }
 
 /* "ADDRESS PERMS OFFSET DEV INODE      PATH" (proc(5)); those that may be executed. */
