@@ -47,13 +47,6 @@ static const struct {
              {"infeasible", "misses a requirement", CHART_SLOTS, true}};
 #define LOOKS (sizeof(looks) / sizeof(looks[0]))
 
-static int by_x(const void *a, const void *b)
-{
-    const double x = ((const struct plot_point *)a)->x, y = ((const struct plot_point *)b)->x;
-
-    return (x > y) - (x < y);
-}
-
 static char *name_of(const json_t *body, size_t figure, const char *unit)
 {
     struct text name = TEXT_INIT;
@@ -103,7 +96,7 @@ static void draw_plane(struct text *out, const json_t *body, const char *id, siz
         }
         if (used == from)
             continue;
-        qsort(points + from, used - from, sizeof(*points), by_x);
+        qsort(points + from, used - from, sizeof(*points), plot_points_by_x);
         curves[plot.count++] = (struct plot_curve){.name = looks[k].name,
                                                    .slot = looks[k].slot,
                                                    .line = k == 0,

@@ -262,13 +262,6 @@ static char *curve_name(const struct view_cell *cell, const struct sweep *sweep)
     return text_ok(&name) ? strdup(name.data) : NULL;
 }
 
-static int by_x(const void *a, const void *b)
-{
-    const double x = ((const struct plot_point *)a)->x, y = ((const struct plot_point *)b)->x;
-
-    return (x > y) - (x < y);
-}
-
 /* The curves of one picture and what they are made of. */
 struct curves {
     struct plot_point *points;
@@ -335,7 +328,7 @@ static bool add_curve(struct curves *curves, const struct family *family, size_t
     }
     if (!name || curves->used == from)
         return name != NULL;
-    qsort(curves->points + from, curves->used - from, sizeof(*curves->points), by_x);
+    qsort(curves->points + from, curves->used - from, sizeof(*curves->points), plot_points_by_x);
     curves->list[curves->count] = (struct plot_curve){.name = name,
                                                       .slot = curves->count,
                                                       .line = true,

@@ -94,6 +94,8 @@ struct plot_point {
 };
 /* A point without intervals, for what is filled in then. */
 struct plot_point plot_point_at(double x, double y);
+/* For qsort: by x, as a line goes. */
+int plot_points_by_x(const void *a, const void *b);
 
 struct plot_curve {
     const char *name; /* in the legend; NULL: none */

@@ -16,6 +16,13 @@ struct placed {
     } label[LABELS_MAX];
 };
 
+int plot_points_by_x(const void *a, const void *b)
+{
+    const double x = ((const struct plot_point *)a)->x, y = ((const struct plot_point *)b)->x;
+
+    return (x > y) - (x < y);
+}
+
 struct plot_point plot_point_at(double x, double y)
 {
     return (struct plot_point){.x = x, .y = y, .x_lo = NAN, .x_hi = NAN, .y_lo = NAN, .y_hi = NAN};

@@ -64,7 +64,7 @@ static enum status make_layouts(const struct onednn *dnnl, const struct convolut
                      convolution_out_width(shape), result, &ret->output, err));
     TRY(onednn_layout_create(dnnl, 5 - first, dims + first, type, strides + first, &ret->given,
                              err));
-    return onednn_layout_any(dnnl, 5 - first, dims + first, type, &ret->any, err);
+    return onednn_layout_create(dnnl, 5 - first, dims + first, type, NULL, &ret->any, err);
 }
 
 /* How weights come from the layout given into the one that `desc` wants. */

@@ -125,21 +125,28 @@ enum status onednn_layout_create(const struct onednn *dnnl, int count, const int
                                  unsigned type, const int64_t *strides,
                                  struct assay_dnnl_memory_desc **ret, struct error *err)
 {
-    const char *function = "dnnl_memory_desc_create_with_strides";
+    const struct dnnl_api *api = &dnnl->api;
+    const char *function = strides != NULL ? "dnnl_memory_desc_create_with_strides"
+                                           : "dnnl_memory_desc_create_with_tag";
     struct assay_dnnl_memory_desc *layout = NULL;
     unsigned code;
 
     if (dnnl->major == 2) {
-        function = "dnnl_memory_desc_init_by_strides";
+        function =
+            strides != NULL ? "dnnl_memory_desc_init_by_strides" : "dnnl_memory_desc_init_by_tag";
         layout = aligned_alloc(_Alignof(struct assay_dnnl_memory_desc), sizeof(*layout));
         if (layout == NULL)
             return error_no_memory(err);
         memset(layout, 0, sizeof(*layout));
-        code = dnnl->api.memory_desc_init_2(layout, count, dims, type, strides);
+        code = strides != NULL
+                   ? api->memory_desc_init_2(layout, count, dims, type, strides)
+                   : api->memory_desc_tag_2(layout, count, dims, type, ASSAY_DNNL_format_tag_any);
         if (code != ASSAY_DNNL_success)
             free(layout);
     } else {
-        code = dnnl->api.memory_desc_create_3(&layout, count, dims, type, strides);
+        code = strides != NULL
+                   ? api->memory_desc_create_3(&layout, count, dims, type, strides)
+                   : api->memory_desc_tag_3(&layout, count, dims, type, ASSAY_DNNL_format_tag_any);
         if (layout == NULL && code == ASSAY_DNNL_success)
             code = ASSAY_DNNL_runtime_error;
     }

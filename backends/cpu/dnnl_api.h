@@ -257,7 +257,10 @@ enum status onednn_open(struct onednn *ret, struct error *err);
 enum status onednn_fail(const struct onednn *dnnl, const char *function, unsigned code,
                         struct error *err);
 
-/* A plain layout: `count` dimensions, strides in elements. Heap or the library's. */
+/*
+ * A plain layout: `count` dimensions, strides in elements; `strides` NULL: one of the library's own
+ * choice ("any"). Heap or the library's.
+ */
 enum status onednn_layout_create(const struct onednn *dnnl, int count, const int64_t *dims,
                                  unsigned type, const int64_t *strides,
                                  struct assay_dnnl_memory_desc **ret, struct error *err);
@@ -290,13 +293,8 @@ void onednn_algorithm(const struct onednn *dnnl, const struct dnnl_primitive_des
 
 /* Whether the library has all that convolutions need. */
 bool onednn_has_convolutions(const struct onednn *dnnl);
-/* Whether it copies an array into a layout of its own choice (onednn_layout_any). */
+/* Whether it copies an array into a layout of its own choice. */
 bool onednn_has_reorders(const struct onednn *dnnl);
-
-/* A layout of the library's own choice ("any"). onednn_layout_destroy. */
-enum status onednn_layout_any(const struct onednn *dnnl, int count, const int64_t *dims,
-                              unsigned type, struct assay_dnnl_memory_desc **ret,
-                              struct error *err);
 
 /*
  * The direct forward convolution for inference, without bias, padded alike on both sides; two

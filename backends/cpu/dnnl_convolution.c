@@ -19,33 +19,6 @@ bool onednn_has_convolutions(const struct onednn *dnnl)
                                                           : api->convolution_create_3 != NULL);
 }
 
-enum status onednn_layout_any(const struct onednn *dnnl, int count, const int64_t *dims,
-                              unsigned type, struct assay_dnnl_memory_desc **ret, struct error *err)
-{
-    const char *function = "dnnl_memory_desc_create_with_tag";
-    struct assay_dnnl_memory_desc *layout = NULL;
-    unsigned code;
-
-    if (dnnl->major == 2) {
-        function = "dnnl_memory_desc_init_by_tag";
-        layout = aligned_alloc(_Alignof(struct assay_dnnl_memory_desc), sizeof(*layout));
-        if (layout == NULL)
-            return error_no_memory(err);
-        memset(layout, 0, sizeof(*layout));
-        code = dnnl->api.memory_desc_tag_2(layout, count, dims, type, ASSAY_DNNL_format_tag_any);
-        if (code != ASSAY_DNNL_success)
-            free(layout);
-    } else {
-        code = dnnl->api.memory_desc_tag_3(&layout, count, dims, type, ASSAY_DNNL_format_tag_any);
-        if (layout == NULL && code == ASSAY_DNNL_success)
-            code = ASSAY_DNNL_runtime_error;
-    }
-    if (code != ASSAY_DNNL_success)
-        return onednn_fail(dnnl, function, code, err);
-    *ret = layout;
-    return STATUS_OK;
-}
-
 enum status onednn_convolution_create(const struct onednn *dnnl,
                                       const struct assay_dnnl_memory_desc *input,
                                       const struct assay_dnnl_memory_desc *weights,

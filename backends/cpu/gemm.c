@@ -140,8 +140,8 @@ static enum status make_layouts(const struct onednn *dnnl, const struct gemm_sha
     if (shape->bias)
         TRY(make_bias(dnnl, shape, ret->count, &ret->bias, err));
     if (shape->constant_b && ret->count == 2 && onednn_has_reorders(dnnl))
-        TRY(onednn_layout_any(dnnl, 2, (const int64_t[]){(int64_t)shape->k, (int64_t)shape->n},
-                              cpu_dnnl_type(dnnl, shape->b.type), &ret->any, err));
+        TRY(onednn_layout_create(dnnl, 2, (const int64_t[]){(int64_t)shape->k, (int64_t)shape->n},
+                                 cpu_dnnl_type(dnnl, shape->b.type), NULL, &ret->any, err));
     return STATUS_OK;
 }
 

@@ -403,21 +403,6 @@ static void close_loop(struct loop *loop)
         close(loop->timer_fd);
 }
 
-static void begin_requests(const struct schedule *schedule, struct request *requests)
-{
-    for (size_t i = 0; i < schedule->count; ++i)
-        requests[i] = (struct request){
-            .scheduled_ns = schedule->requests[i].at_ns,
-            .sent_ns = REQUEST_NEVER,
-            .admitted_ns = REQUEST_NEVER,
-            .first_ns = REQUEST_NEVER,
-            .done_ns = REQUEST_NEVER,
-            .worst_gap_ns = REQUEST_NEVER,
-            .prompt_tokens = schedule->requests[i].prompt_tokens,
-            .status = REQUEST_UNFINISHED,
-        };
-}
-
 enum status endpoint_run(const struct endpoint_options *options, const struct schedule *schedule,
                          int64_t start_ns, struct request *requests, struct endpoint_stats *stats,
                          struct error *err)
@@ -439,7 +424,7 @@ enum status endpoint_run(const struct endpoint_options *options, const struct sc
 
     memset(stats, 0, sizeof(*stats));
     text_init(&loop.body);
-    begin_requests(schedule, requests);
+    requests_begin(schedule, requests);
     status = client_init(&loop.client, options, err);
     if (status == STATUS_OK)
         status = open_loop(&loop, err);

@@ -393,19 +393,27 @@ static bool hottest(int64_t *ret, int64_t *ret_critical)
     return any;
 }
 
+/* In thousandths of a degree; `limit`: what it is, in words. */
+static void judge_heat(struct doctor *doctor, enum finding_code code, int64_t now, int64_t most,
+                       const char *limit)
+{
+    const double degrees = (double)now / 1000, end = (double)most / 1000;
+
+    if (most - now < 10000)
+        find(doctor, code, false, NULL, "%.0f degrees, %s %.0f", degrees, limit, end);
+    else
+        pass(doctor, code, "%.0f degrees, %s %.0f", degrees, limit, end);
+}
+
 static void check_heat(struct doctor *doctor)
 {
     int64_t value = 0, critical = 0;
 
-    if (!hottest(&value, &critical))
+    if (hottest(&value, &critical))
+        judge_heat(doctor, FINDING_HOST_HEAT, value, critical, "the limit is");
+    else
         cannot_know(doctor, FINDING_HOST_HEAT,
                     "no sensor reports it with its limit (a virtual machine hides them)");
-    else if (critical - value < 10000)
-        find(doctor, FINDING_HOST_HEAT, false, NULL, "%.0f degrees, the limit is %.0f",
-             (double)value / 1000, (double)critical / 1000);
-    else
-        pass(doctor, FINDING_HOST_HEAT, "%.0f degrees, the limit is %.0f", (double)value / 1000,
-             (double)critical / 1000);
 }
 
 static void check_mains(struct doctor *doctor)
@@ -636,15 +644,11 @@ static void check_device_heat(struct doctor *doctor, const struct telemetry_log 
 {
     int64_t now, limit = integer_of(reported, "device.temperature_slowdown");
 
-    if (!newest(log, "temperature_mc", &now) || limit <= 0)
+    if (newest(log, "temperature_mc", &now) && limit > 0)
+        judge_heat(doctor, FINDING_DEVICE_HEAT, now, limit, "it slows down at");
+    else
         cannot_know(doctor, FINDING_DEVICE_HEAT,
                     "the device does not report temperature and limit");
-    else if (limit - now < 10000)
-        find(doctor, FINDING_DEVICE_HEAT, false, NULL, "%.0f degrees, it slows down at %.0f",
-             (double)now / 1000, (double)limit / 1000);
-    else
-        pass(doctor, FINDING_DEVICE_HEAT, "%.0f degrees, it slows down at %.0f", (double)now / 1000,
-             (double)limit / 1000);
 }
 
 static void check_reported(struct doctor *doctor, const struct reading_list *reported)

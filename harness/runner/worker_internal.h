@@ -106,6 +106,11 @@ enum status worker_measure(struct worker *worker, struct error *err);
 /* Makes a spot check and says so to the harness. What it found is kept for worker_send_spots. */
 enum status worker_spot_check(struct worker *worker, const struct message *message,
                               struct error *err);
+/* Makes by `check` those that the harness has asked for by now, inside a window. */
+enum status worker_spot_checks(struct worker *worker,
+                               enum status (*check)(struct worker *, const struct message *,
+                                                    struct error *),
+                               struct error *err);
 /*
  * Before a sample of the window, and after it: gives it other inputs (workload_change), and
  * compares what follows from them, as a spot check; CHECK_FAILED. The queue is empty.

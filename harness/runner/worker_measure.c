@@ -407,8 +407,10 @@ enum status worker_send_samples(struct worker *worker, struct error *err)
     return STATUS_OK;
 }
 
-/* Those that the harness has asked for by now. */
-static enum status make_spot_checks(struct worker *worker, struct error *err)
+enum status worker_spot_checks(struct worker *worker,
+                               enum status (*check)(struct worker *, const struct message *,
+                                                    struct error *),
+                               struct error *err)
 {
     for (;;) {
         CLEANUP(message_finish) struct message message = {0};
@@ -419,7 +421,7 @@ static enum status make_spot_checks(struct worker *worker, struct error *err)
         TRY(status);
         if (message.type != MESSAGE_SPOT_CHECK)
             return error_set(err, STATUS_PROTOCOL, "the harness said go inside the window");
-        TRY(worker_spot_check(worker, &message, err));
+        TRY(check(worker, &message, err));
     }
 }
 
@@ -533,7 +535,7 @@ static enum status sample_phase(struct worker *worker, size_t min_count, int64_t
         if (first_ns && clock_monotonic_ns() - worker->last_send_ns > SEND_INTERVAL_NS)
             TRY(worker_send_samples(worker, err));
         if (is_window && first_ns)
-            TRY(make_spot_checks(worker, err));
+            TRY(worker_spot_checks(worker, worker_spot_check, err));
         TRY(take_sample(worker, err));
         if (!first_ns) {
             first_ns = worker->sampler.started_ns;

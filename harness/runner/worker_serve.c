@@ -150,16 +150,7 @@ enum status worker_serve_prepare(struct worker *worker, const json_t *trial, str
     }
     for (size_t i = 0; i < series; i++)
         sampler_touch(server->begin_ns + i * steps, steps);
-    for (size_t i = 0; i < count; i++)
-        server->requests[i] =
-            (struct request){.scheduled_ns = server->schedule.requests[i].at_ns,
-                             .sent_ns = REQUEST_NEVER,
-                             .admitted_ns = REQUEST_NEVER,
-                             .first_ns = REQUEST_NEVER,
-                             .done_ns = REQUEST_NEVER,
-                             .worst_gap_ns = REQUEST_NEVER,
-                             .prompt_tokens = server->schedule.requests[i].prompt_tokens,
-                             .status = REQUEST_UNFINISHED};
+    requests_begin(&server->schedule, server->requests);
     return generator_start(&server->schedule, (uint32_t)batching->queue, &server->generator, err);
 }
 
@@ -294,27 +285,26 @@ static uint32_t admissible(const struct worker_server *server,
                                                                                           : 0;
 }
 
+static enum status paused_check(struct worker *worker, const struct message *message,
+                                struct error *err)
+{
+    enum status status;
+
+    generator_pause(worker->server->generator);
+    status = worker_spot_check(worker, message, err);
+    generator_resume(worker->server->generator);
+    return status;
+}
+
 /* The spot checks that were asked for by now: the window's clock stands still meanwhile. */
 static enum status listen(struct worker *worker, struct error *err)
 {
     struct worker_server *server = worker->server;
 
     TRY(generator_check(server->generator, err));
-    for (;;) {
-        CLEANUP(message_finish) struct message message = {0};
-        enum status status = worker_link_hear(&worker->link, false, &message, err);
-
-        server->heard_ns = clock_monotonic_ns();
-        if (status == STATUS_TIMEOUT)
-            return STATUS_OK;
-        TRY(status);
-        if (message.type != MESSAGE_SPOT_CHECK)
-            return error_set(err, STATUS_PROTOCOL, "the harness said go inside the window");
-        generator_pause(server->generator);
-        status = worker_spot_check(worker, &message, err);
-        generator_resume(server->generator);
-        TRY(status);
-    }
+    TRY(worker_spot_checks(worker, paused_check, err));
+    server->heard_ns = clock_monotonic_ns();
+    return STATUS_OK;
 }
 
 static enum status serve_window(struct worker *worker, struct error *err)

@@ -243,6 +243,21 @@ static enum status check_extent(const struct arrivals *a, const struct schedule_
 
 /* ---- the schedule ---- */
 
+void requests_begin(const struct schedule *schedule, struct request *requests)
+{
+    for (size_t i = 0; i < schedule->count; i++)
+        requests[i] = (struct request){
+            .scheduled_ns = schedule->requests[i].at_ns,
+            .sent_ns = REQUEST_NEVER,
+            .admitted_ns = REQUEST_NEVER,
+            .first_ns = REQUEST_NEVER,
+            .done_ns = REQUEST_NEVER,
+            .worst_gap_ns = REQUEST_NEVER,
+            .prompt_tokens = schedule->requests[i].prompt_tokens,
+            .status = REQUEST_UNFINISHED,
+        };
+}
+
 static enum status add_request(struct schedule *s, int64_t at_ns, struct error *err)
 {
     TRY(ARRAY_GROW(s->requests, s->count, 1, err));

@@ -53,6 +53,9 @@ struct request {
     uint32_t is_told; /* 1: the subject told output_tokens; 0: they are the pieces, if there are */
 };
 
+/* Each of a schedule before anything happened. */
+void requests_begin(const struct schedule *schedule, struct request *requests);
+
 /* One step of a batching subject: what it worked on together. */
 struct serving_step {
     int64_t begin_ns, end_ns;

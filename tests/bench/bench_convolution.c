@@ -55,7 +55,7 @@ static enum status make_layouts(const struct onednn *dnnl, const struct convolut
     if (status == STATUS_OK)
         status = onednn_layout_create(dnnl, 4, dims, in, strides, &ret->given, err);
     if (status == STATUS_OK)
-        status = onednn_layout_any(dnnl, 4, dims, in, &ret->any, err);
+        status = onednn_layout_create(dnnl, 4, dims, in, NULL, &ret->any, err);
     return status;
 }
 

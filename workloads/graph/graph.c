@@ -197,6 +197,14 @@ enum status graph_shape_of_alike(const struct graph *graph, const struct graph_n
     return STATUS_OK;
 }
 
+enum status graph_shape_of_first(const struct graph *graph, const struct graph_node *node,
+                                 struct graph_shape *ret, struct error *err)
+{
+    (void)err;
+    ret[0] = graph_input(graph, node, 0)->shape;
+    return STATUS_OK;
+}
+
 enum status graph_shape_of_operands(const struct graph *graph, const struct graph_node *node,
                                     struct graph_shape *ret, struct error *err)
 {

@@ -158,6 +158,9 @@ uint64_t graph_head_size(const struct graph *graph, const struct graph_node *nod
 /* For `shape`: that of two inputs, which have as many elements. */
 enum status graph_shape_of_alike(const struct graph *graph, const struct graph_node *node,
                                  struct graph_shape *ret, struct error *err);
+/* For `shape`: that of the first input. */
+enum status graph_shape_of_first(const struct graph *graph, const struct graph_node *node,
+                                 struct graph_shape *ret, struct error *err);
 /* For `shape` of a gradient: an output for each of the inputs behind the first, of its shape. */
 enum status graph_shape_of_operands(const struct graph *graph, const struct graph_node *node,
                                     struct graph_shape *ret, struct error *err);

@@ -5,14 +5,6 @@
 #include "workloads/check/reference_math.h"
 #include "workloads/graph/operators.h"
 
-static enum status shape(const struct graph *graph, const struct graph_node *node,
-                         struct graph_shape *ret, struct error *err)
-{
-    (void)err;
-    ret[0] = graph_input(graph, node, 0)->shape;
-    return STATUS_OK;
-}
-
 static enum status backward(struct graph *graph, struct graph_node node, struct error *err)
 {
     const uint32_t in[] = {graph_gradient_of(graph, &node, 0), node.in[0]};
@@ -54,7 +46,7 @@ const struct graph_op graph_op_gelu = {
     .in_most = 1,
     .outputs = 1,
     .in_place = true,
-    .shape = shape,
+    .shape = graph_shape_of_first,
     .backward = backward,
     .reference = reference,
 };
@@ -66,6 +58,6 @@ const struct graph_op graph_op_gelu_gradient = {
     .in_most = 2,
     .outputs = 1,
     .in_place = true,
-    .shape = shape,
+    .shape = graph_shape_of_first,
     .reference = gradient,
 };

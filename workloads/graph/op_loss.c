@@ -66,14 +66,6 @@ static enum status reference(const struct graph_step *step, struct error *err)
     return STATUS_OK;
 }
 
-static enum status gradient_shape(const struct graph *graph, const struct graph_node *node,
-                                  struct graph_shape *ret, struct error *err)
-{
-    (void)err;
-    ret[0] = graph_input(graph, node, 0)->shape;
-    return STATUS_OK;
-}
-
 static enum status gradient(const struct graph_step *step, struct error *err)
 {
     const struct graph_value *logits = graph_input(step->graph, step->node, 0);
@@ -112,6 +104,6 @@ const struct graph_op graph_op_cross_entropy_gradient = {
     .in_most = 3,
     .outputs = 1,
     .in_place = true,
-    .shape = gradient_shape,
+    .shape = graph_shape_of_first,
     .reference = gradient,
 };
