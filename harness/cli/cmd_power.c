@@ -244,10 +244,6 @@ static int run_contract(const struct command_line *line)
     struct error err = ERROR_INIT;
     enum status status = command_fraction(line, KEY_SD, "sd", &sd, &err);
 
-    if (status == STATUS_OK && isnan(sd))
-        status = error_set(&err, STATUS_INVALID,
-                           "--sd is missing: say by how much trials vary, relative (0.01 is 1 %%); "
-                           "`assay power RESULT` shows it for a result that is like these");
     if (status == STATUS_OK && (command_has(line, KEY_PAIR_SD) || command_has(line, KEY_MARGIN) ||
                                 command_has(line, KEY_POWER) || command_has(line, KEY_CONFIDENCE)))
         status = error_set(&err, STATUS_INVALID,

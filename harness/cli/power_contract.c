@@ -1,5 +1,6 @@
 #include "harness/cli/power_contract.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "harness/cli/command.h"
@@ -110,6 +111,12 @@ int power_contract(const struct command_line *line, double sd)
 
     if (contract_load(line->arguments[0], &contract, &err) != STATUS_OK)
         return command_fail(&err);
+    if (isnan(sd)) {
+        error_set(&err, STATUS_INVALID,
+                  "--sd is missing: say by how much trials vary, relative (0.01 is 1 %%); `assay "
+                  "power RESULT` shows it for a result that is like these");
+        return command_fail(&err);
+    }
     if (contract_power(&contract, sd, &made, &err) != STATUS_OK) {
         contract_locate(&contract, &err);
         result = command_fail(&err);

@@ -247,7 +247,7 @@ objectives: [item_rate]
             self.assertTrue(least < few < 1.3 * least + 4, (few, least))
         shown = self.assay("power", contract, "--sd", "0.08")
         self.assertIn(f"{few} trials tell the two levels apart", shown.out)
-        for contract, words, said in ((self.contract(), (), "--sd is missing"),
+        for contract, words, said in ((self.contract(), (), "--sd is missing"), ("nowhere.yaml", (), "nowhere.yaml"),
                                       (self.contract(), ("--sd", "0.01", "--margin", "0.1"), "leave out all options"),
                                       (self.contract(limiting="0.5 requests/s"), ("--sd", "0.01"),
                                        "contract.yaml:8: ")):
