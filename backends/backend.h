@@ -32,6 +32,7 @@ struct device;
 struct buffer;
 struct module;
 struct event;
+struct host_memory;
 struct telemetry;
 
 enum device_type { DEVICE_CPU, DEVICE_GPU, DEVICE_ACCELERATOR, DEVICE_SIMULATED };
@@ -176,6 +177,15 @@ struct kernel_launch {
     size_t arg_count;
 };
 
+/* An upload and a download of as many bytes at once, from the beginning of each buffer. */
+struct device_exchange {
+    struct buffer *to; /* is given what lies at `source` */
+    const void *source;
+    struct buffer *from; /* another buffer, whose content is written to `target` */
+    void *target;
+    uint64_t bytes;
+};
+
 struct device_ops {
     /* Memory. Contents are undefined after alloc. */
     enum status (*buffer_alloc)(struct device *device, uint64_t bytes, enum buffer_flags flags,
@@ -186,6 +196,25 @@ struct device_ops {
                           const void *source, uint64_t bytes, struct error *err);
     enum status (*download)(struct device *device, struct buffer *buffer, uint64_t offset,
                             void *target, uint64_t bytes, struct error *err);
+    /*
+     * Optional: enqueues a copy from one buffer's beginning to that of another. NULL: what lies on
+     * the device is moved by kernels alone.
+     */
+    enum status (*copy)(struct device *device, struct buffer *to, struct buffer *from,
+                        uint64_t bytes, struct error *err);
+    /*
+     * Optional: both copies in queues of their own, so that neither waits for the other. Blocks
+     * until both are over, ordered after everything enqueued before. NULL: there is one queue.
+     */
+    enum status (*exchange)(struct device *device, const struct device_exchange *exchange,
+                            struct error *err);
+    /*
+     * Optional, both or none: host memory that the stack keeps in place (page-locked), so that a
+     * device can copy from and to it by itself. NULL: all host memory is pageable.
+     */
+    enum status (*host_alloc)(struct device *device, uint64_t bytes, struct host_memory **ret,
+                              struct error *err);
+    void (*host_free)(struct device *device, struct host_memory *memory);
 
     /* Kernels. COMPILE with the compiler's log in the message when the text is refused. */
     enum status (*module_load)(struct device *device, const struct module_source *source,
@@ -239,6 +268,11 @@ struct device {
 struct buffer {
     struct device *device;
     uint64_t bytes;
+};
+
+struct host_memory {
+    struct device *device;
+    void *bytes; /* the implementation's to fill; undefined contents */
 };
 
 struct module {
@@ -362,6 +396,16 @@ enum status device_upload(struct buffer *buffer, uint64_t offset, const void *so
                           uint64_t bytes, struct error *err);
 enum status device_download(struct buffer *buffer, uint64_t offset, void *target, uint64_t bytes,
                             struct error *err);
+/*
+ * INVALID: the range exceeds one of the buffers. INTERNAL: they are one, or of two devices.
+ * UNSUPPORTED: the device has no such copy. For both; 0 bytes are fine and do nothing.
+ */
+enum status device_copy(struct buffer *to, struct buffer *from, uint64_t bytes, struct error *err);
+enum status device_exchange(const struct device_exchange *exchange, struct error *err);
+/* INVALID: 0 bytes. UNSUPPORTED: the device has none. NO_MEMORY, DEVICE_MEMORY: nothing left. */
+enum status device_host_alloc(struct device *device, uint64_t bytes, struct host_memory **ret,
+                              struct error *err);
+void device_host_free(struct host_memory *memory); /* takes NULL */
 /*
  * INVALID: a define's name is no identifier or is LANES, its value has a line break or backslash,
  * or 0 lanes. UNSUPPORTED: more lanes than the device has. COMPILE: the compiler's log.

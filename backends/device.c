@@ -75,6 +75,63 @@ enum status device_download(struct buffer *buffer, uint64_t offset, void *target
     return buffer->device->ops->download(buffer->device, buffer, offset, target, bytes, err);
 }
 
+/* Of two buffers that a copy has at once. */
+static enum status check_two(const struct buffer *to, const struct buffer *from, const char *what,
+                             struct error *err)
+{
+    if (to == NULL || from == NULL || to == from || to->device != from->device)
+        return error_set(err, STATUS_INTERNAL, "%s: it needs two buffers of one device", what);
+    return STATUS_OK;
+}
+
+enum status device_copy(struct buffer *to, struct buffer *from, uint64_t bytes, struct error *err)
+{
+    TRY(check_two(to, from, "copy", err));
+    TRY(check_range(from, 0, from, bytes, "copy", err));
+    TRY(check_range(to, 0, to, bytes, "copy", err));
+    if (to->device->ops->copy == NULL)
+        return error_set(err, STATUS_UNSUPPORTED, "%s has no copy within its memory",
+                         to->device->info.name);
+    return bytes == 0 ? STATUS_OK : to->device->ops->copy(to->device, to, from, bytes, err);
+}
+
+enum status device_exchange(const struct device_exchange *exchange, struct error *err)
+{
+    struct buffer *to = exchange->to, *from = exchange->from;
+
+    TRY(check_two(to, from, "exchange", err));
+    TRY(check_range(to, 0, exchange->source, exchange->bytes, "exchange", err));
+    TRY(check_range(from, 0, exchange->target, exchange->bytes, "exchange", err));
+    if (to->device->ops->exchange == NULL)
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "%s has one queue for copies: it cannot copy in both directions at once",
+                         to->device->info.name);
+    return exchange->bytes == 0 ? STATUS_OK : to->device->ops->exchange(to->device, exchange, err);
+}
+
+enum status device_host_alloc(struct device *device, uint64_t bytes, struct host_memory **ret,
+                              struct error *err)
+{
+    struct host_memory *memory = NULL;
+
+    if (bytes == 0 || bytes > SIZE_MAX)
+        return error_set(err, STATUS_INVALID, "host memory of %" PRIu64 " bytes was asked for",
+                         bytes);
+    if (device->ops->host_alloc == NULL)
+        return error_set(err, STATUS_UNSUPPORTED, "%s has no pinned host memory",
+                         device->info.name);
+    TRY(device->ops->host_alloc(device, bytes, &memory, err));
+    memory->device = device;
+    *ret = memory;
+    return STATUS_OK;
+}
+
+void device_host_free(struct host_memory *memory)
+{
+    if (memory != NULL)
+        memory->device->ops->host_free(memory->device, memory);
+}
+
 static bool is_identifier(const char *name)
 {
     if (!isalpha((unsigned char)name[0]) && name[0] != '_')

@@ -48,7 +48,7 @@ enum status backend_ops_check(const struct backend_ops *ops, struct error *err)
 
 #define HAS(hook) (ops->hook != NULL)
 
-static enum status check_events(const struct device_ops *ops, struct error *err)
+static enum status check_optional(const struct device_ops *ops, struct error *err)
 {
     const int present =
         HAS(event_create) + HAS(event_destroy) + HAS(event_record) + HAS(event_elapsed_ns);
@@ -56,6 +56,9 @@ static enum status check_events(const struct device_ops *ops, struct error *err)
     if (present != 0 && present != 4)
         return error_set(err, STATUS_INTERNAL,
                          "a device has %d of the 4 event hooks; all or none are needed", present);
+    if (HAS(host_alloc) != HAS(host_free))
+        return error_set(err, STATUS_INTERNAL,
+                         "a device has one of host_alloc and host_free; both or none are needed");
     return STATUS_OK;
 }
 
@@ -81,7 +84,7 @@ enum status device_ops_check(const struct device_ops *ops, struct error *err)
 #undef NEED
     if (missing != NULL)
         return error_set(err, STATUS_INTERNAL, "a device lacks the hook \"%s\"", missing);
-    return check_events(ops, err);
+    return check_optional(ops, err);
 }
 
 #undef HAS

@@ -87,6 +87,15 @@ static enum status download(struct device *base, struct buffer *buffer, uint64_t
     return STATUS_OK;
 }
 
+static enum status copy(struct device *base, struct buffer *to, struct buffer *from, uint64_t bytes,
+                        struct error *err)
+{
+    (void)err;
+    end_flush(base);
+    memcpy(((struct cpu_buffer *)to)->bytes, ((struct cpu_buffer *)from)->bytes, bytes);
+    return STATUS_OK;
+}
+
 /* Everything has run when its call returns, so a time of the clock is a point of the queue. */
 static enum status event_create(struct device *base, struct event **ret, struct error *err)
 {
@@ -161,9 +170,10 @@ static const struct operation_implementation operations[] = {
 
 #define COMMON_HOOKS                                                                               \
     .buffer_alloc = buffer_alloc, .buffer_free = buffer_free, .upload = upload,                    \
-    .download = download, .module_load = cpu_module_load, .module_unload = cpu_module_unload,      \
-    .module_describe = cpu_module_describe, .kernel_launch = cpu_kernel_launch,                    \
-    .synchronize = synchronize, .operations = operations, .close = close_device
+    .download = download, .copy = copy, .module_load = cpu_module_load,                            \
+    .module_unload = cpu_module_unload, .module_describe = cpu_module_describe,                    \
+    .kernel_launch = cpu_kernel_launch, .synchronize = synchronize, .operations = operations,      \
+    .close = close_device
 
 /* By whether device times were asked for. */
 static const struct device_ops ops_of[2] = {

@@ -145,6 +145,60 @@ static enum status copy_out(struct gpu_device *device, void *to, uint64_t from, 
     return synchronize(device, err);
 }
 
+static enum status copy_within(struct gpu_device *device, uint64_t to, uint64_t from,
+                               uint64_t bytes, struct error *err)
+{
+    return CALL(device, err, cuMemcpyDtoDAsync, to, from, (size_t)bytes,
+                cuda_device(device)->stream);
+}
+
+static enum status create_stream(struct cuda_device *device, struct CUstream_st **stream,
+                                 struct error *err)
+{
+    struct gpu_device *base = &device->base;
+
+    if (*stream != NULL)
+        return STATUS_OK;
+    TRY(CALL(base, err, cuStreamCreate, stream, CUDA_STREAM_NON_BLOCKING));
+    return *stream != NULL ? STATUS_OK : gave_nothing(base, "cuStreamCreate", err);
+}
+
+/* Whatever fails, nothing is written to or read from the host's memory after it. */
+static enum status copy_both(struct gpu_device *device, const struct gpu_copies *copies,
+                             struct error *err)
+{
+    struct cuda_device *self = cuda_device(device);
+    const size_t bytes = (size_t)copies->bytes;
+    enum status status, waited;
+
+    TRY(create_stream(self, &self->second, err));
+    TRY(synchronize(device, err));
+    TRY(CALL(device, err, cuMemcpyHtoDAsync, copies->to, copies->source, bytes, self->stream));
+    status =
+        CALL(device, err, cuMemcpyDtoHAsync, copies->target, copies->from, bytes, self->second);
+    if (status == STATUS_OK)
+        status = CALL(device, err, cuStreamSynchronize, self->second);
+    waited = synchronize(device, status == STATUS_OK ? err : NULL);
+    return status == STATUS_OK ? waited : status;
+}
+
+static enum status host_alloc(struct gpu_device *device, uint64_t bytes, void **ret,
+                              struct error *err)
+{
+    void *memory = NULL;
+
+    TRY(CALL(device, err, cuMemHostAlloc, &memory, (size_t)bytes, 0));
+    if (memory == NULL)
+        TRY(gave_nothing(device, "cuMemHostAlloc", err));
+    *ret = memory;
+    return STATUS_OK;
+}
+
+static void host_free(struct gpu_device *device, void *memory)
+{
+    cuda_device(device)->api->cuMemFreeHost(memory);
+}
+
 static enum status launch(struct gpu_device *device, void *function, const uint32_t groups[3],
                           uint32_t lanes, void **args, struct error *err)
 {
@@ -196,6 +250,8 @@ static void close_device(struct gpu_device *device)
         self->state->cudnn.cudnnDestroy(self->cudnn);
     if (self->cublaslt != NULL)
         self->state->cublaslt.cublasLtDestroy(self->cublaslt);
+    if (self->second != NULL)
+        self->api->cuStreamDestroy(self->second);
     if (self->stream != NULL)
         self->api->cuStreamDestroy(self->stream);
     if (self->retained) {
@@ -218,6 +274,10 @@ static const struct gpu_driver driver = {
     .memory_free = memory_free,
     .copy_in = copy_in,
     .copy_out = copy_out,
+    .copy_within = copy_within,
+    .copy_both = copy_both,
+    .host_alloc = host_alloc,
+    .host_free = host_free,
     .launch = launch,
     .event_create = event_create,
     .event_destroy = event_destroy,
@@ -321,10 +381,7 @@ static enum status open_context(struct cuda_device *device, struct error *err)
         TRY(gave_nothing(base, "cuDevicePrimaryCtxRetain", err));
     device->retained = true;
     TRY(gpu_bind(base, err));
-    TRY(CALL(base, err, cuStreamCreate, &device->stream, CUDA_STREAM_NON_BLOCKING));
-    if (device->stream == NULL)
-        TRY(gave_nothing(base, "cuStreamCreate", err));
-    return STATUS_OK;
+    return create_stream(device, &device->stream, err);
 }
 
 static void add_compiler_reading(struct cuda_device *device, int arch)

@@ -60,6 +60,11 @@ struct cuda_uuid {
        struct CUstream_st *stream, void **parameters, void **extra))                               \
     X(unsigned, cuMemAlloc, cuMemAlloc_v2, 3020, (unsigned long long *address, size_t bytes))      \
     X(unsigned, cuMemFree, cuMemFree_v2, 3020, (unsigned long long address))                       \
+    X(unsigned, cuMemHostAlloc, cuMemHostAlloc, 2020,                                              \
+      (void **address, size_t bytes, unsigned flags))                                              \
+    X(unsigned, cuMemFreeHost, cuMemFreeHost, 2000, (void *address))                               \
+    X(unsigned, cuMemcpyDtoDAsync, cuMemcpyDtoDAsync_v2, 3020,                                     \
+      (unsigned long long to, unsigned long long from, size_t bytes, struct CUstream_st *stream))  \
     X(unsigned, cuMemcpyHtoDAsync, cuMemcpyHtoDAsync_v2, 3020,                                     \
       (unsigned long long to, const void *from, size_t bytes, struct CUstream_st *stream))         \
     X(unsigned, cuMemcpyDtoHAsync, cuMemcpyDtoHAsync_v2, 3020,                                     \

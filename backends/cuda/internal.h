@@ -37,6 +37,7 @@ struct cuda_device {
     bool retained;
     struct CUctx_st *context;
     struct CUstream_st *stream;
+    struct CUstream_st *second; /* of copies in both directions; NULL before the first */
     struct nvrtc nvrtc;
     int compute;                /* what NVRTC compiles for; negative: PTX */
     LT_HANDLE cublaslt;         /* NULL where there is none */

@@ -97,6 +97,61 @@ enum status gpu_download(struct device *base, struct buffer *buffer, uint64_t of
                                     bytes, err);
 }
 
+enum status gpu_copy(struct device *base, struct buffer *to, struct buffer *from, uint64_t bytes,
+                     struct error *err)
+{
+    struct gpu_device *device = gpu_device(base);
+
+    TRY(gpu_bind(device, err));
+    return device->driver->copy_within(device, ((struct gpu_buffer *)to)->address,
+                                       ((struct gpu_buffer *)from)->address, bytes, err);
+}
+
+enum status gpu_exchange(struct device *base, const struct device_exchange *exchange,
+                         struct error *err)
+{
+    struct gpu_device *device = gpu_device(base);
+    const struct gpu_copies copies = {
+        .to = ((const struct gpu_buffer *)exchange->to)->address,
+        .from = ((const struct gpu_buffer *)exchange->from)->address,
+        .source = exchange->source,
+        .target = exchange->target,
+        .bytes = exchange->bytes,
+    };
+
+    TRY(gpu_bind(device, err));
+    return device->driver->copy_both(device, &copies, err);
+}
+
+enum status gpu_host_alloc(struct device *base, uint64_t bytes, struct host_memory **ret,
+                           struct error *err)
+{
+    struct gpu_device *device = gpu_device(base);
+    struct host_memory *memory = calloc(1, sizeof(*memory));
+    enum status status;
+
+    if (memory == NULL)
+        return error_no_memory(err);
+    status = gpu_bind(device, err);
+    if (status == STATUS_OK)
+        status = device->driver->host_alloc(device, bytes, &memory->bytes, err);
+    if (status != STATUS_OK) {
+        free(memory);
+        return status;
+    }
+    *ret = memory;
+    return STATUS_OK;
+}
+
+void gpu_host_free(struct device *base, struct host_memory *memory)
+{
+    struct gpu_device *device = gpu_device(base);
+
+    if (gpu_bind(device, NULL) == STATUS_OK)
+        device->driver->host_free(device, memory->bytes);
+    free(memory);
+}
+
 enum status gpu_event_create(struct device *base, struct event **ret, struct error *err)
 {
     struct gpu_device *device = gpu_device(base);

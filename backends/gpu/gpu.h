@@ -36,6 +36,13 @@ struct gpu_binary {
     char *compiler; /* "NVRTC 13.0 (/usr/lib/libnvrtc.so.13)" */
 };
 
+struct gpu_copies {
+    uint64_t to, from; /* on the device: what is written, and what is read */
+    const void *source;
+    void *target;
+    uint64_t bytes;
+};
+
 /* The vendor's calls. Handles are the vendor's, as pointers; addresses are device addresses. */
 struct gpu_driver {
     /* Makes the device's context the thread's; called when another one was bound last. */
@@ -74,6 +81,14 @@ struct gpu_driver {
                            struct error *err);
     enum status (*copy_out)(struct gpu_device *device, void *to, uint64_t from, uint64_t bytes,
                             struct error *err);
+    enum status (*copy_within)(struct gpu_device *device, uint64_t to, uint64_t from,
+                               uint64_t bytes, struct error *err); /* enqueued */
+    /* copy_in and copy_out of `bytes`, each in a stream of its own; waits for both. */
+    enum status (*copy_both)(struct gpu_device *device, const struct gpu_copies *copies,
+                             struct error *err);
+    enum status (*host_alloc)(struct gpu_device *device, uint64_t bytes, void **ret,
+                              struct error *err);
+    void (*host_free)(struct gpu_device *device, void *memory);
 
     /* `args` points to each argument's value. */
     enum status (*launch)(struct gpu_device *device, void *function, const uint32_t groups[3],
@@ -135,6 +150,13 @@ enum status gpu_upload(struct device *device, struct buffer *buffer, uint64_t of
                        const void *source, uint64_t bytes, struct error *err);
 enum status gpu_download(struct device *device, struct buffer *buffer, uint64_t offset,
                          void *target, uint64_t bytes, struct error *err);
+enum status gpu_copy(struct device *device, struct buffer *to, struct buffer *from, uint64_t bytes,
+                     struct error *err);
+enum status gpu_exchange(struct device *device, const struct device_exchange *exchange,
+                         struct error *err);
+enum status gpu_host_alloc(struct device *device, uint64_t bytes, struct host_memory **ret,
+                           struct error *err);
+void gpu_host_free(struct device *device, struct host_memory *memory);
 enum status gpu_module_load(struct device *device, const struct module_source *source,
                             struct module **ret, struct error *err);
 void gpu_module_unload(struct device *device, struct module *module);
@@ -157,11 +179,13 @@ void gpu_choose_events(struct gpu_device *device, const struct device_options *o
 
 #define GPU_DEVICE_HOOKS                                                                           \
     .buffer_alloc = gpu_buffer_alloc, .buffer_free = gpu_buffer_free, .upload = gpu_upload,        \
-    .download = gpu_download, .module_load = gpu_module_load, .module_unload = gpu_module_unload,  \
-    .module_describe = gpu_module_describe, .kernel_launch = gpu_kernel_launch,                    \
-    .event_create = gpu_event_create, .event_destroy = gpu_event_destroy,                          \
-    .event_record = gpu_event_record, .event_elapsed_ns = gpu_event_elapsed_ns,                    \
-    .synchronize = gpu_synchronize, .lane_candidates = gpu_lane_candidates, .close = gpu_close
+    .download = gpu_download, .copy = gpu_copy, .exchange = gpu_exchange,                          \
+    .host_alloc = gpu_host_alloc, .host_free = gpu_host_free, .module_load = gpu_module_load,      \
+    .module_unload = gpu_module_unload, .module_describe = gpu_module_describe,                    \
+    .kernel_launch = gpu_kernel_launch, .event_create = gpu_event_create,                          \
+    .event_destroy = gpu_event_destroy, .event_record = gpu_event_record,                          \
+    .event_elapsed_ns = gpu_event_elapsed_ns, .synchronize = gpu_synchronize,                      \
+    .lane_candidates = gpu_lane_candidates, .close = gpu_close
 
 /* ---- program.c: text in, messages out; needs no device ---- */
 

@@ -56,6 +56,69 @@ static enum status copy_out(struct gpu_device *base, void *to, uint64_t from, ui
     return code == HIP_Success ? wait_for(device, err) : done(code, "hipMemcpyDtoHAsync", err);
 }
 
+static enum status copy_within(struct gpu_device *base, uint64_t to, uint64_t from, uint64_t bytes,
+                               struct error *err)
+{
+    const struct hip_device *device = hip_device(base);
+
+    return done(device->api->hipMemcpyDtoDAsync((void *)(uintptr_t)to, (void *)(uintptr_t)from,
+                                                (size_t)bytes, device->stream),
+                "hipMemcpyDtoDAsync", err);
+}
+
+static enum status create_stream(const struct hip_device *device, struct ihipStream_t **stream,
+                                 struct error *err)
+{
+    int code;
+
+    if (*stream != NULL)
+        return STATUS_OK;
+    code = device->api->hipStreamCreateWithFlags(stream, HIP_STREAM_NON_BLOCKING);
+    if (code == HIP_Success && *stream != NULL)
+        return STATUS_OK;
+    *stream = NULL;
+    return hip_runtime_fail(err, NULL, "hipStreamCreateWithFlags", code);
+}
+
+/* Whatever fails, nothing is written to or read from the host's memory after it. */
+static enum status copy_both(struct gpu_device *base, const struct gpu_copies *copies,
+                             struct error *err)
+{
+    struct hip_device *device = hip_device(base);
+    const struct hip_runtime *api = device->api;
+    enum status status, waited;
+
+    TRY(create_stream(device, &device->second, err));
+    TRY(wait_for(device, err));
+    TRY(done(api->hipMemcpyHtoDAsync((void *)(uintptr_t)copies->to, (void *)copies->source,
+                                     (size_t)copies->bytes, device->stream),
+             "hipMemcpyHtoDAsync", err));
+    status = done(api->hipMemcpyDtoHAsync(copies->target, (void *)(uintptr_t)copies->from,
+                                          (size_t)copies->bytes, device->second),
+                  "hipMemcpyDtoHAsync", err);
+    if (status == STATUS_OK)
+        status = done(api->hipStreamSynchronize(device->second), "hipStreamSynchronize", err);
+    waited = wait_for(device, status == STATUS_OK ? err : NULL);
+    return status == STATUS_OK ? waited : status;
+}
+
+static enum status host_alloc(struct gpu_device *base, uint64_t bytes, void **ret,
+                              struct error *err)
+{
+    void *memory = NULL;
+    int code = hip_device(base)->api->hipHostMalloc(&memory, (size_t)bytes, 0);
+
+    if (code != HIP_Success || memory == NULL)
+        return hip_runtime_fail(err, NULL, "hipHostMalloc", code);
+    *ret = memory;
+    return STATUS_OK;
+}
+
+static void host_free(struct gpu_device *base, void *memory)
+{
+    hip_device(base)->api->hipHostFree(memory);
+}
+
 static enum status event_create(struct gpu_device *base, void **ret, struct error *err)
 {
     struct ihipEvent_t *event = NULL;
@@ -108,6 +171,8 @@ static void close_device(struct gpu_device *base)
     if (device->stream != NULL && gpu_bind(base, NULL) == STATUS_OK)
         device->api->hipStreamSynchronize(device->stream);
     hip_gemm_close(device);
+    if (device->second != NULL)
+        device->api->hipStreamDestroy(device->second);
     if (device->stream != NULL)
         device->api->hipStreamDestroy(device->stream);
 }
@@ -125,6 +190,10 @@ static const struct gpu_driver driver = {
     .memory_free = memory_free,
     .copy_in = copy_in,
     .copy_out = copy_out,
+    .copy_within = copy_within,
+    .copy_both = copy_both,
+    .host_alloc = host_alloc,
+    .host_free = host_free,
     .launch = hip_launch,
     .event_create = event_create,
     .event_destroy = event_destroy,
@@ -141,18 +210,6 @@ static const struct operation_implementation operations[] = {
 };
 
 static const struct device_ops hip_ops = {GPU_DEVICE_HOOKS, .operations = operations};
-
-static enum status create_stream(struct hip_device *device, struct error *err)
-{
-    int code;
-
-    TRY(gpu_bind(&device->base, err));
-    code = device->api->hipStreamCreateWithFlags(&device->stream, HIP_STREAM_NON_BLOCKING);
-    if (code == HIP_Success && device->stream != NULL)
-        return STATUS_OK;
-    device->stream = NULL;
-    return hip_runtime_fail(err, NULL, "hipStreamCreateWithFlags", code);
-}
 
 enum status hip_device_open(struct backend *backend, uint32_t index,
                             const struct device_options *options, struct device **ret,
@@ -178,7 +235,9 @@ enum status hip_device_open(struct backend *backend, uint32_t index,
         status = error_set(err, STATUS_UNAVAILABLE, "HIPRTC, which compiles kernels: %s",
                            state->rtc_error.message);
     if (status == STATUS_OK)
-        status = create_stream(device, err);
+        status = gpu_bind(&device->base, err);
+    if (status == STATUS_OK)
+        status = create_stream(device, &device->stream, err);
     if (status == STATUS_OK) {
         struct reading_list *list = &device->base.base.info.readings;
 

@@ -45,7 +45,8 @@ struct hip_device {
     int ordinal;
     char arch[HIP_ARCH_SIZE]; /* "gfx90a:sramecc+:xnack-", as the compiler takes it */
     struct ihipStream_t *stream;
-    void *rocblas; /* handles, made when first wanted */
+    struct ihipStream_t *second; /* of copies in both directions; NULL before the first */
+    void *rocblas;               /* handles, made when first wanted */
     void *hipblaslt;
 };
 

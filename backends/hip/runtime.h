@@ -126,6 +126,9 @@ struct ihipEvent_t;
     X(hipRuntimeGetVersion, (int *version))                                                        \
     X(hipMalloc, (void **address, size_t bytes))                                                   \
     X(hipFree, (void *address))                                                                    \
+    X(hipHostMalloc, (void **address, size_t bytes, unsigned flags))                               \
+    X(hipHostFree, (void *address))                                                                \
+    X(hipMemcpyDtoDAsync, (void *to, void *from, size_t bytes, struct ihipStream_t *stream))       \
     X(hipMemcpyHtoDAsync, (void *to, void *from, size_t bytes, struct ihipStream_t *stream))       \
     X(hipMemcpyDtoHAsync, (void *to, void *from, size_t bytes, struct ihipStream_t *stream))       \
     X(hipStreamCreateWithFlags, (struct ihipStream_t * *stream, unsigned flags))                   \

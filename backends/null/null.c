@@ -143,6 +143,46 @@ static enum status download(struct device *base, struct buffer *buffer, uint64_t
     return STATUS_OK;
 }
 
+static enum status copy(struct device *base, struct buffer *to, struct buffer *from, uint64_t bytes,
+                        struct error *err)
+{
+    (void)err;
+    wait_until_idle(null_device(base));
+    memcpy(((struct null_buffer *)to)->bytes, ((struct null_buffer *)from)->bytes, (size_t)bytes);
+    return STATUS_OK;
+}
+
+/* One after the other, as everything here: it has no queues that could run at once. */
+static enum status exchange(struct device *base, const struct device_exchange *both,
+                            struct error *err)
+{
+    TRY(upload(base, both->to, 0, both->source, both->bytes, err));
+    return download(base, both->from, 0, both->target, both->bytes, err);
+}
+
+static enum status host_alloc(struct device *base, uint64_t bytes, struct host_memory **ret,
+                              struct error *err)
+{
+    struct host_memory *memory = calloc(1, sizeof(*memory));
+
+    (void)base;
+    if (memory != NULL)
+        memory->bytes = malloc((size_t)bytes);
+    if (memory == NULL || memory->bytes == NULL) {
+        free(memory);
+        return error_no_memory(err);
+    }
+    *ret = memory;
+    return STATUS_OK;
+}
+
+static void host_free(struct device *base, struct host_memory *memory)
+{
+    (void)base;
+    free(memory->bytes);
+    free(memory);
+}
+
 static void module_unload(struct device *base, struct module *module)
 {
     struct null_module *self = (struct null_module *)module;
@@ -333,7 +373,8 @@ static void close_device(struct device *base)
 
 #define COMMON_HOOKS                                                                               \
     .buffer_alloc = buffer_alloc, .buffer_free = buffer_free, .upload = upload,                    \
-    .download = download, .module_load = module_load, .module_unload = module_unload,              \
+    .download = download, .copy = copy, .exchange = exchange, .host_alloc = host_alloc,            \
+    .host_free = host_free, .module_load = module_load, .module_unload = module_unload,            \
     .module_describe = module_describe, .kernel_launch = kernel_launch,                            \
     .synchronize = synchronize, .lane_candidates = lane_candidates, .close = close_device
 

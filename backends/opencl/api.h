@@ -158,6 +158,9 @@ struct _cl_event;
     X(CONTEXT_PLATFORM, 0x1084)                                                                    \
     X(MEM_READ_WRITE, 1 << 0)                                                                      \
     X(MEM_READ_ONLY, 1 << 2)                                                                       \
+    X(MEM_ALLOC_HOST_PTR, 1 << 4)                                                                  \
+    X(MAP_READ, 1 << 0)                                                                            \
+    X(MAP_WRITE, 1 << 1)                                                                           \
     X(MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED, 1 << 1)                                                \
     X(PROGRAM_BINARY_SIZES, 0x1165)                                                                \
     X(PROGRAM_BINARIES, 0x1166)                                                                    \
@@ -217,6 +220,16 @@ struct opencl_topology_amd {
     X(int32_t, clEnqueueWriteBuffer,                                                               \
       (struct _cl_command_queue *, struct _cl_mem *, uint32_t, size_t, size_t, const void *,       \
        uint32_t, struct _cl_event *const *, struct _cl_event **))                                  \
+    X(int32_t, clEnqueueCopyBuffer,                                                                \
+      (struct _cl_command_queue *, struct _cl_mem *, struct _cl_mem *, size_t, size_t, size_t,     \
+       uint32_t, struct _cl_event *const *, struct _cl_event **))                                  \
+    X(void *, clEnqueueMapBuffer,                                                                  \
+      (struct _cl_command_queue *, struct _cl_mem *, uint32_t, uint64_t, size_t, size_t, uint32_t, \
+       struct _cl_event *const *, struct _cl_event **, int32_t *))                                 \
+    X(int32_t, clEnqueueUnmapMemObject,                                                            \
+      (struct _cl_command_queue *, struct _cl_mem *, void *, uint32_t, struct _cl_event *const *,  \
+       struct _cl_event **))                                                                       \
+    X(int32_t, clFlush, (struct _cl_command_queue *))                                              \
     X(struct _cl_program *, clCreateProgramWithSource,                                             \
       (struct _cl_context *, uint32_t, const char **, const size_t *, int32_t *))                  \
     X(int32_t, clBuildProgram,                                                                     \

@@ -112,6 +112,108 @@ static enum status synchronize(struct device *base, struct error *err)
     return code == OCL_SUCCESS ? STATUS_OK : fail_after_work(err, "clFinish", code);
 }
 
+static enum status copy(struct device *base, struct buffer *to, struct buffer *from, uint64_t bytes,
+                        struct error *err)
+{
+    struct opencl_device *device = opencl_device(base);
+    int32_t code = device->api->clEnqueueCopyBuffer(
+        device->queue, ((struct opencl_buffer *)from)->mem, ((struct opencl_buffer *)to)->mem, 0, 0,
+        (size_t)bytes, 0, NULL, NULL);
+
+    return code == OCL_SUCCESS ? STATUS_OK : opencl_fail(err, NULL, "clEnqueueCopyBuffer", code);
+}
+
+/* The queue for the other direction, made when it is first wanted. */
+static enum status open_second(struct opencl_device *device, struct error *err)
+{
+    int32_t code = OCL_SUCCESS;
+
+    if (device->second != NULL)
+        return STATUS_OK;
+    device->second = device->api->clCreateCommandQueue(device->context, device->id, 0, &code);
+    if (code == OCL_SUCCESS && device->second != NULL)
+        return STATUS_OK;
+    device->second = NULL;
+    return opencl_fail(err, NULL, "clCreateCommandQueue", code);
+}
+
+/*
+ * The upload is flushed, so that it runs while the download is waited for. Whatever fails, nothing
+ * is written to or read from the host's memory after it.
+ */
+static enum status exchange(struct device *base, const struct device_exchange *both,
+                            struct error *err)
+{
+    struct opencl_device *device = opencl_device(base);
+    const struct opencl_api *api = device->api;
+    struct _cl_mem *to = ((const struct opencl_buffer *)both->to)->mem;
+    struct _cl_mem *from = ((const struct opencl_buffer *)both->from)->mem;
+    const size_t bytes = (size_t)both->bytes;
+    int32_t code, flushed;
+
+    TRY(open_second(device, err));
+    TRY(synchronize(base, err));
+    code = api->clEnqueueWriteBuffer(device->queue, to, OCL_FALSE, 0, bytes, both->source, 0, NULL,
+                                     NULL);
+    if (code != OCL_SUCCESS)
+        return opencl_fail(err, NULL, "clEnqueueWriteBuffer", code);
+    flushed = api->clFlush(device->queue);
+    if (flushed == OCL_SUCCESS)
+        code = api->clEnqueueReadBuffer(device->second, from, OCL_TRUE, 0, bytes, both->target, 0,
+                                        NULL, NULL);
+    if (flushed == OCL_SUCCESS && code == OCL_SUCCESS)
+        return synchronize(base, err);
+    api->clFinish(device->queue);
+    return flushed != OCL_SUCCESS ? opencl_fail(err, NULL, "clFlush", flushed)
+                                  : fail_after_work(err, "clEnqueueReadBuffer", code);
+}
+
+struct opencl_host_memory {
+    struct host_memory base;
+    struct _cl_mem *mem;
+};
+
+static void host_free(struct device *base, struct host_memory *memory)
+{
+    struct opencl_device *device = opencl_device(base);
+    struct opencl_host_memory *self = (struct opencl_host_memory *)memory;
+
+    if (memory->bytes != NULL)
+        device->api->clEnqueueUnmapMemObject(device->queue, self->mem, memory->bytes, 0, NULL,
+                                             NULL);
+    device->api->clReleaseMemObject(self->mem); /* after what is enqueued */
+    free(self);
+}
+
+/* Memory of the driver's that stays mapped: what it can pin, where it pins. */
+static enum status host_alloc(struct device *base, uint64_t bytes, struct host_memory **ret,
+                              struct error *err)
+{
+    struct opencl_device *device = opencl_device(base);
+    const struct opencl_api *api = device->api;
+    struct opencl_host_memory *memory = calloc(1, sizeof(*memory));
+    int32_t code = OCL_SUCCESS;
+
+    if (memory == NULL)
+        return error_no_memory(err);
+    memory->mem = api->clCreateBuffer(device->context, OCL_MEM_READ_WRITE | OCL_MEM_ALLOC_HOST_PTR,
+                                      (size_t)bytes, NULL, &code);
+    if (code != OCL_SUCCESS || memory->mem == NULL) {
+        free(memory);
+        return opencl_fail(err, "pinned host memory", "clCreateBuffer", code);
+    }
+    memory->base.bytes =
+        api->clEnqueueMapBuffer(device->queue, memory->mem, OCL_TRUE, OCL_MAP_READ | OCL_MAP_WRITE,
+                                0, (size_t)bytes, 0, NULL, NULL, &code);
+    if (code != OCL_SUCCESS || memory->base.bytes == NULL) {
+        memory->base.bytes = NULL;
+        host_free(base, &memory->base);
+        return opencl_fail(err, "pinned host memory", "clEnqueueMapBuffer", code);
+    }
+    *ret = &memory->base;
+    return STATUS_OK;
+}
+
 /* CPUs want whole rows in one lane, or few; GPUs whole warps or wavefronts. */
 static size_t lane_candidates(struct device *base, uint32_t *ret, size_t capacity)
 {
@@ -130,6 +232,8 @@ static void close_device(struct device *base)
 {
     struct opencl_device *device = opencl_device(base);
 
+    if (device->second != NULL)
+        device->api->clReleaseCommandQueue(device->second);
     if (device->queue != NULL) {
         device->api->clFinish(device->queue);
         device->api->clReleaseCommandQueue(device->queue);
@@ -143,7 +247,8 @@ static void close_device(struct device *base)
 
 #define COMMON_HOOKS                                                                               \
     .buffer_alloc = buffer_alloc, .buffer_free = buffer_free, .upload = upload,                    \
-    .download = download, .module_load = opencl_module_load,                                       \
+    .download = download, .copy = copy, .exchange = exchange, .host_alloc = host_alloc,            \
+    .host_free = host_free, .module_load = opencl_module_load,                                     \
     .module_unload = opencl_module_unload, .module_describe = opencl_module_describe,              \
     .kernel_launch = opencl_kernel_launch, .synchronize = synchronize,                             \
     .lane_candidates = lane_candidates, .close = close_device

@@ -45,6 +45,7 @@ struct opencl_device {
     struct _cl_device_id *id;
     struct _cl_context *context;
     struct _cl_command_queue *queue;
+    struct _cl_command_queue *second; /* of copies in both directions; NULL before the first */
     bool flush_denormals;
     bool exact_divide; /* -cl-fp32-correctly-rounded-divide-sqrt is understood */
     char *compiler;    /* "Portable Computing Language ...; driver 3.1" for provenance */

@@ -83,6 +83,17 @@ static enum status download(struct device *device, struct buffer *buffer, uint64
     return STATUS_OK;
 }
 
+/* Enqueued, so that a wait follows where one is wanted; here everything has run at once. */
+static enum status copy(struct device *device, struct buffer *to, struct buffer *from,
+                        uint64_t bytes, struct error *err)
+{
+    (void)device;
+    (void)err;
+    memcpy(((struct skeleton_buffer *)to)->bytes, ((struct skeleton_buffer *)from)->bytes,
+           (size_t)bytes);
+    return STATUS_OK;
+}
+
 /*
  * Put "#define LANES n", the defines, the prelude and a #line in front of the text; compile for the
  * very device with contraction pinned off; COMPILE with the compiler's log when it refuses. Keep
@@ -140,14 +151,15 @@ static void close_device(struct device *device)
 }
 
 /*
- * Left out on purpose, since they are optional (backend.h says what a NULL means): events, flush,
- * GEMMs, convolutions, lane_candidates. Each of the first three comes whole or not at all.
+ * Left out on purpose, since they are optional (backend.h says what a NULL means): exchange,
+ * host_alloc with host_free, events, operations, lane_candidates.
  */
 static const struct device_ops device_ops = {
     .buffer_alloc = buffer_alloc,
     .buffer_free = buffer_free,
     .upload = upload,
     .download = download,
+    .copy = copy,
     .module_load = module_load,
     .module_unload = module_unload,
     .module_describe = module_describe,

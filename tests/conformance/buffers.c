@@ -162,8 +162,104 @@ static void test_read_only(void **state)
     device_buffer_free(out);
 }
 
+/* What was enqueued before is there, and what comes after is not. */
+static void test_copy(void **state)
+{
+    static const uint64_t sizes[] = {1, 63, 4097, 300007};
+    struct conformance *c = *state;
+
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        const uint64_t size = sizes[i];
+        unsigned char *in = random_bytes(size, 60 + i), *out = calloc(1, size + 1);
+        struct buffer *from = conformance_buffer(c, in, size);
+        struct buffer *to = conformance_buffer(c, NULL, size + 1);
+
+        assert_non_null(out);
+        expect_ok(c, device_upload(to, size, "x", 1, &c->err));
+        if (c->device->ops->copy == NULL) {
+            expect_status(c, STATUS_UNSUPPORTED, device_copy(to, from, size, &c->err));
+        } else {
+            expect_ok(c, device_copy(to, from, size, &c->err));
+            expect_ok(c, device_upload(from, 0, out, size, &c->err));
+            expect_ok(c, device_download(to, 0, out, size + 1, &c->err));
+            assert_memory_equal(in, out, size);
+            assert_int_equal(out[size], 'x');
+        }
+        expect_status(c, STATUS_INVALID, device_copy(to, from, size + 1, &c->err));
+        expect_status(c, STATUS_INTERNAL, device_copy(from, from, size, &c->err));
+        device_buffer_free(from);
+        device_buffer_free(to);
+        free(in);
+        free(out);
+    }
+}
+
+static void test_exchange(void **state)
+{
+    struct conformance *c = *state;
+    unsigned char *up = random_bytes(100003, 70), *down = random_bytes(100003, 71);
+    unsigned char *out = calloc(1, 100003);
+    struct device_exchange both = {.to = conformance_buffer(c, NULL, 100003),
+                                   .source = up,
+                                   .from = conformance_buffer(c, down, 100003),
+                                   .target = out,
+                                   .bytes = 100003};
+
+    assert_non_null(out);
+    if (c->device->ops->exchange == NULL) {
+        expect_status(c, STATUS_UNSUPPORTED, device_exchange(&both, &c->err));
+    } else {
+        for (int i = 0; i < 3; i++) {
+            up[i] ^= 0xff;
+            expect_ok(c, device_exchange(&both, &c->err));
+            assert_memory_equal(out, down, 100003);
+            expect_ok(c, device_download(both.to, 0, out, 100003, &c->err));
+            assert_memory_equal(out, up, 100003);
+        }
+    }
+    both.bytes++;
+    expect_status(c, STATUS_INVALID, device_exchange(&both, &c->err));
+    device_buffer_free(both.to);
+    both.to = both.from;
+    expect_status(c, STATUS_INTERNAL, device_exchange(&both, &c->err));
+    both.to = NULL;
+    expect_status(c, STATUS_INTERNAL, device_exchange(&both, &c->err));
+    device_buffer_free(both.from);
+    free(up);
+    free(down);
+    free(out);
+}
+
+/* The host's memory that stays in place is memory like any other. */
+static void test_host_memory(void **state)
+{
+    struct conformance *c = *state;
+    unsigned char *in = random_bytes(70001, 80);
+    struct buffer *buffer = conformance_buffer(c, NULL, 70001);
+    struct host_memory *memory = NULL;
+
+    expect_status(c, STATUS_INVALID, device_host_alloc(c->device, 0, &memory, &c->err));
+    if (c->device->ops->host_alloc == NULL) {
+        expect_status(c, STATUS_UNSUPPORTED, device_host_alloc(c->device, 1, &memory, &c->err));
+    } else {
+        expect_ok(c, device_host_alloc(c->device, 70001, &memory, &c->err));
+        memcpy(memory->bytes, in, 70001);
+        expect_ok(c, device_upload(buffer, 0, memory->bytes, 70001, &c->err));
+        memset(memory->bytes, 0, 70001);
+        expect_ok(c, device_download(buffer, 0, memory->bytes, 70001, &c->err));
+        assert_memory_equal(memory->bytes, in, 70001);
+    }
+    device_host_free(memory);
+    device_host_free(NULL);
+    device_buffer_free(buffer);
+    free(in);
+}
+
 CONFORMANCE_AREA(conformance_buffers, {"odd sizes come back", test_round_trip, false},
                  {"odd offsets", test_offsets, false},
                  {"out of range is refused", test_bounds, false},
                  {"too large is refused", test_too_large, false},
-                 {"many buffers", test_many, false}, {"read-only buffers", test_read_only, true});
+                 {"many buffers", test_many, false}, {"read-only buffers", test_read_only, true},
+                 {"copies within the device", test_copy, false},
+                 {"copies in both directions", test_exchange, false},
+                 {"pinned host memory", test_host_memory, false});

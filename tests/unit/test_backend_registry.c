@@ -136,6 +136,13 @@ TEST(device_ops_check)
     WITHOUT(close);
 #undef WITHOUT
     ops = full;
+    ops.host_free = NULL;
+    assert_int_equal(device_ops_check(&ops, &err), STATUS_INTERNAL);
+    assert_non_null(strstr(err.message, "host_alloc"));
+    ops.host_alloc = NULL;
+    ops.copy = NULL;
+    ops.exchange = NULL;
+    assert_int_equal(device_ops_check(&ops, &err), STATUS_OK);
     ops.event_record = NULL;
     assert_int_equal(device_ops_check(&ops, &err), STATUS_INTERNAL);
     assert_non_null(strstr(err.message, "event"));

@@ -13,7 +13,7 @@ TEST(skeleton)
     struct error err = ERROR_INIT;
     struct backend *found = NULL;
     struct device *device = NULL;
-    struct buffer *buffer = NULL;
+    struct buffer *buffer = NULL, *other = NULL;
     struct module *module = NULL;
     struct device_info info;
     uint32_t index = 9, lanes[4];
@@ -45,6 +45,11 @@ TEST(skeleton)
     assert_int_equal(device_synchronize(device, &err), STATUS_OK);
     assert_false(device_has_events(device));
     assert_false(device_has_operation(device, OPERATION_GEMM));
+    assert_int_equal(device_buffer_alloc(device, 10, BUFFER_READ_WRITE, &other, &err), STATUS_OK);
+    assert_int_equal(device_copy(other, buffer, 10, &err), STATUS_OK);
+    assert_int_equal(device_download(other, 7, out, 3, &err), STATUS_OK);
+    assert_memory_equal(out, "abc", 3);
+    device_buffer_free(other);
     device_buffer_free(buffer);
     device_close(device);
     backend_registry_replace(NULL, 0);

@@ -179,6 +179,28 @@ enum core_result core_copy_out(void *to, const void *from, size_t bytes)
     return copy(to, from, bytes, from);
 }
 
+enum core_result core_copy_within(void *to, const void *from, size_t bytes)
+{
+    return core_bytes_at(from) < bytes ? CORE_INVALID : copy(to, from, bytes, to);
+}
+
+enum core_result core_host_alloc(size_t bytes, void **ret)
+{
+    void *memory = malloc(bytes);
+
+    if (memory == NULL)
+        return CORE_NO_MEMORY;
+    shim_live_add(1);
+    *ret = memory;
+    return CORE_OK;
+}
+
+void core_host_free(void *address)
+{
+    free(address);
+    shim_live_add(-1);
+}
+
 enum core_result core_synchronize(void)
 {
     return shim_opencl.api.clFinish(shim_opencl.queue) == OCL_SUCCESS ? CORE_OK : CORE_FAILED;

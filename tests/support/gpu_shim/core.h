@@ -65,7 +65,12 @@ size_t core_memory_free(void);
 /* Enqueued; INVALID where the range leaves the allocation. */
 enum core_result core_copy_in(void *to, const void *from, size_t bytes);
 enum core_result core_copy_out(void *to, const void *from, size_t bytes);
+enum core_result core_copy_within(void *to, const void *from, size_t bytes);
 enum core_result core_synchronize(void);
+
+/* Memory of the host's, which counts among the live objects. */
+enum core_result core_host_alloc(size_t bytes, void **ret);
+void core_host_free(void *address);
 
 /* ---- kernels.c ---- */
 

@@ -363,6 +363,30 @@ unsigned cuMemFree_v2(unsigned long long address)
     return failing ? (unsigned)code : result;
 }
 
+unsigned cuMemHostAlloc(void **address, size_t bytes, unsigned flags)
+{
+    ENTER(cuMemHostAlloc);
+    return flags != 0 ? CUDA_DRIVER_ERROR_INVALID_VALUE : code_of(core_host_alloc(bytes, address));
+}
+
+unsigned cuMemFreeHost(void *address)
+{
+    int code;
+    const bool failing = shim_fails("cuMemFreeHost", &code);
+
+    core_host_free(address);
+    return failing ? (unsigned)code : 0;
+}
+
+unsigned cuMemcpyDtoDAsync_v2(unsigned long long to, unsigned long long from, size_t bytes,
+                              struct CUstream_st *stream)
+{
+    ENTER(cuMemcpyDtoDAsync);
+    return stream == NULL ? INVALID_HANDLE
+                          : code_of(core_copy_within((void *)(uintptr_t)to,
+                                                     (const void *)(uintptr_t)from, bytes));
+}
+
 unsigned cuMemcpyHtoDAsync_v2(unsigned long long to, const void *from, size_t bytes,
                               struct CUstream_st *stream)
 {

@@ -177,6 +177,27 @@ unsigned hipFree(void *address)
     return failing ? (unsigned)code : result;
 }
 
+unsigned hipHostMalloc(void **address, size_t bytes, unsigned flags)
+{
+    SHIM_FAULT(unsigned, hipHostMalloc);
+    return flags != 0 ? HIP_ErrorInvalidValue : code_of(core_host_alloc(bytes, address));
+}
+
+unsigned hipHostFree(void *address)
+{
+    int code;
+    const bool failing = shim_fails("hipHostFree", &code);
+
+    core_host_free(address);
+    return failing ? (unsigned)code : 0;
+}
+
+unsigned hipMemcpyDtoDAsync(void *to, void *from, size_t bytes, struct ihipStream_t *stream)
+{
+    SHIM_FAULT(unsigned, hipMemcpyDtoDAsync);
+    return stream == NULL ? HIP_ErrorInvalidHandle : code_of(core_copy_within(to, from, bytes));
+}
+
 unsigned hipMemcpyHtoDAsync(void *to, void *from, size_t bytes, struct ihipStream_t *stream)
 {
     SHIM_FAULT(unsigned, hipMemcpyHtoDAsync);

@@ -159,6 +159,25 @@ static enum status use_kernel(struct device *device, struct buffer *buffer, stru
     return status;
 }
 
+/* Within the device, in both directions at once, and with memory of the driver's. */
+static enum status use_copies(struct device *device, struct buffer *a, struct buffer *c,
+                              struct error *err)
+{
+    struct host_memory *memory = NULL;
+    uint32_t out[4] = {0};
+    struct device_exchange both = {.to = a, .from = c, .target = out, .bytes = sizeof(out)};
+    enum status status = device_host_alloc(device, sizeof(out), &memory, err);
+
+    if (status == STATUS_OK)
+        both.source = memset(memory->bytes, 7, sizeof(out));
+    NEXT(device_copy(c, a, sizeof(out), err));
+    NEXT(device_exchange(&both, err));
+    if (status == STATUS_OK && (out[0] != 13 || out[3] != 25))
+        status = error_set(err, STATUS_CHECK_FAILED, "wrong copy");
+    device_host_free(memory);
+    return status;
+}
+
 /* C = A B' + bias + C, of ones, once in place and once at an odd offset. */
 static enum status use_gemm(struct device *device, struct buffer *a, struct buffer *c,
                             struct error *err)
@@ -339,6 +358,8 @@ static enum status use_all(struct device *device, struct journey_outcome *outcom
     NEXT(device_buffer_alloc(device, BYTES, BUFFER_READ_ONLY, &other, &outcome->err));
     if (!attention_alone)
         NEXT(use_kernel(device, buffer, &outcome->err));
+    if (!attention_alone)
+        NEXT(use_copies(device, buffer, other, &outcome->err));
     outcome->has_gemm = device_has_operation(device, OPERATION_GEMM);
     if ((outcome->has_gemm || gemm_expected) && !attention_alone)
         NEXT(use_gemm(device, buffer, other, &outcome->err));

@@ -44,10 +44,10 @@ int journey_teardown(void **state);
 struct backend *journey_backend(const struct backend_ops *ops);
 
 /*
- * New backend with these ops: open device 0; memory, copies, a module and its description, a
- * kernel twice between events, a GEMM twice (bias, D, an odd offset), a convolution, attention
- * forward and backward, telemetry; close. `function` fails at its `n`-th call with `code`; NULL:
- * nothing fails. cmocka's failure when an object is left in the driver.
+ * New backend with these ops: open device 0; memory, copies in every direction, a module and its
+ * description, a kernel twice between events, a GEMM twice (bias, D, an odd offset), a convolution,
+ * attention forward and backward, telemetry; close. `function` fails at its `n`-th call with
+ * `code`; NULL: nothing fails. cmocka's failure when an object is left in the driver.
  */
 struct journey_outcome journey_run(const struct backend_ops *ops, const char *function, int n,
                                    int code);

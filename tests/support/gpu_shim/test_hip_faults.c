@@ -42,6 +42,7 @@ static const char *const tolerated[] = {
     "hipRuntimeGetVersion",
     "hipDeviceGetUuid",
     "hipFree",
+    "hipHostFree",
     "hipStreamDestroy",
     "hipEventDestroy",
     "hipModuleUnload",

@@ -289,6 +289,30 @@ CALL(clEnqueueWriteBuffer,
       size_t size, const void *source, uint32_t waits, struct _cl_event *const *wait,
       struct _cl_event **event),
      (queue, mem, blocking, offset, size, source, waits, wait, event))
+CALL(clEnqueueCopyBuffer,
+     (struct _cl_command_queue * queue, struct _cl_mem *from, struct _cl_mem *to,
+      size_t from_offset, size_t to_offset, size_t size, uint32_t waits,
+      struct _cl_event *const *wait, struct _cl_event **event),
+     (queue, from, to, from_offset, to_offset, size, waits, wait, event))
+EXPORT void *clEnqueueMapBuffer(struct _cl_command_queue *queue, struct _cl_mem *mem,
+                                uint32_t blocking, uint64_t flags, size_t offset, size_t size,
+                                uint32_t waits, struct _cl_event *const *wait,
+                                struct _cl_event **event, int32_t *code);
+void *clEnqueueMapBuffer(struct _cl_command_queue *queue, struct _cl_mem *mem, uint32_t blocking,
+                         uint64_t flags, size_t offset, size_t size, uint32_t waits,
+                         struct _cl_event *const *wait, struct _cl_event **event, int32_t *code)
+{
+    if (!fails(FUNCTION_clEnqueueMapBuffer))
+        return real.clEnqueueMapBuffer(queue, mem, blocking, flags, offset, size, waits, wait,
+                                       event, code);
+    *code = fail_code;
+    return NULL;
+}
+CALL(clEnqueueUnmapMemObject,
+     (struct _cl_command_queue * queue, struct _cl_mem *mem, void *address, uint32_t waits,
+      struct _cl_event *const *wait, struct _cl_event **event),
+     (queue, mem, address, waits, wait, event))
+CALL(clFlush, (struct _cl_command_queue * queue), (queue))
 /* Before the text, as a compiler for a device without it would have it. */
 static struct _cl_program *program(struct _cl_context *context, uint32_t count,
                                    const char **strings, const size_t *lengths, int32_t *code)
