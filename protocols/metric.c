@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/core/text.h"
 #include "harness/core/type.h"
 
 #define TRIALS_FOR_B 5
@@ -42,7 +43,7 @@ enum metric_id metric_of_quantile(double q)
 void metric_unit(enum metric_id id, const char *item, bool integers, char ret[METRIC_UNIT_SIZE])
 {
     const char *unit = metrics[id].unit, *open = strchr(unit, '{'), *close = strchr(unit, '}');
-    const char *word = integers ? "OP" : "FLOP";
+    const char *word = integers ? "OP" : "FLOP", *ending = "";
 
     if (!open || !close) {
         snprintf(ret, METRIC_UNIT_SIZE, "%s", unit);
@@ -50,7 +51,11 @@ void metric_unit(enum metric_id id, const char *item, bool integers, char ret[ME
     }
     if (strncmp(open, "{item}", 6) == 0)
         word = item ? item : "item";
-    snprintf(ret, METRIC_UNIT_SIZE, "%.*s%.30s%s", (int)(open - unit), unit, word, close + 1);
+    if (*++close == 's') {
+        ending = text_plural_ending(word);
+        close++;
+    }
+    snprintf(ret, METRIC_UNIT_SIZE, "%.*s%.30s%s%s", (int)(open - unit), unit, word, ending, close);
 }
 
 double metric_half_width(const struct metric_value *value)

@@ -24,8 +24,9 @@ static void append_cost(struct text *out, const struct workload_case *work,
 {
     char memory[TEXT_HUMAN_SIZE], flops[TEXT_HUMAN_SIZE], bytes[TEXT_HUMAN_SIZE];
 
-    text_append_format(out, "  %s, batch %lld: %llu %ss", precision_name(work->precision),
-                       (long long)work->batch, (unsigned long long)cost->items, cost->item_name);
+    text_append_format(out, "  %s, batch %lld: %llu %s%s", precision_name(work->precision),
+                       (long long)work->batch, (unsigned long long)cost->items, cost->item_name,
+                       cost->items == 1 ? "" : text_plural_ending(cost->item_name));
     if (cost->flops_formula)
         text_append_format(out, ", %s%s", text_human_si((double)cost->flops, flops),
                            work->precision == PRECISION_INT8 ? "OP" : "FLOP");

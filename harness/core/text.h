@@ -73,6 +73,9 @@ const char *text_human_bytes(double bytes, char ret[TEXT_HUMAN_SIZE]);
 const char *text_human_duration(double ns, char ret[TEXT_HUMAN_SIZE]);
 const char *text_human_si(double value, char ret[TEXT_HUMAN_SIZE]);
 
+/* What makes a plural of a word that ends in no y: "es" after a hiss (launch), else "s". */
+const char *text_plural_ending(const char *word);
+
 /* True when the bytes are well-formed UTF-8 without NUL. */
 bool text_is_utf8(const void *bytes, size_t length);
 

@@ -280,3 +280,13 @@ const char *text_human_si(double value, char ret[TEXT_HUMAN_SIZE])
 
     return human(value, 1000, units, sizeof(units) / sizeof(*units), ret);
 }
+
+const char *text_plural_ending(const char *word)
+{
+    const size_t length = strlen(word);
+    const char last = length > 0 ? word[length - 1] : '\0';
+    const char before = length > 1 ? word[length - 2] : '\0';
+
+    return last == 's' || last == 'x' || (last == 'h' && (before == 'c' || before == 's')) ? "es"
+                                                                                           : "s";
+}

@@ -166,7 +166,8 @@ static json_t *figures_json(const struct question *question, const struct cost_r
         if (!isfinite(rate.value) || rate.value <= 0)
             continue;
         cost = cost_of_work(hourly, &rate, work->quantity, &question->assumptions, &measured);
-        snprintf(per, sizeof(per), "million %.60ss", item[0] ? item : "item");
+        snprintf(per, sizeof(per), "million %.60s%s", item[0] ? item : "item",
+                 text_plural_ending(item));
         json_array_append_new(list,
                               json_pack("{s:s, s:s, s:o, s:o}", "metric", metrics[work->metric].id,
                                         "per", work->per ? work->per : per, "cost",

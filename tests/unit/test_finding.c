@@ -210,6 +210,8 @@ TEST(units_and_grades)
 
     metric_unit(METRIC_ITEM_RATE, "token", false, unit);
     assert_string_equal(unit, "tokens/s");
+    metric_unit(METRIC_ITEM_RATE, "launch", false, unit);
+    assert_string_equal(unit, "launches/s");
     metric_unit(METRIC_OP_RATE, "token", true, unit);
     assert_string_equal(unit, "OP/s");
     metric_unit(METRIC_ENERGY_OP, NULL, false, unit);
