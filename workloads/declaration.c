@@ -81,14 +81,16 @@ enum status workload_declaration_check_precisions(const struct declaration *decl
 }
 
 static enum status check_lists(const struct declaration *declaration,
-                               const struct workload_declaration *common, bool is_its_own,
-                               struct error *err)
+                               const struct workload_declaration *common,
+                               const struct workload_kind *kind, struct error *err)
 {
+    const int64_t largest = kind->largest_batch > 0 ? kind->largest_batch : BATCH_MAX;
+    const char *unit = kind->batch_unit != NULL ? kind->batch_unit : "sequences or items";
     char path[32];
 
     for (uint32_t i = 0; i < common->precisions_count; ++i) {
         snprintf(path, sizeof(path), "precisions[%u]", i);
-        if (common->precisions[i] == PRECISION_UNKNOWN && !is_its_own)
+        if (common->precisions[i] == PRECISION_UNKNOWN && !workload_is_its_own(kind))
             return declaration_error(
                 declaration, path, err,
                 "only the precision of an endpoint or a program may be unknown; write "
@@ -103,8 +105,8 @@ static enum status check_lists(const struct declaration *declaration,
     }
     for (uint32_t i = 0; i < common->batches_count; ++i) {
         snprintf(path, sizeof(path), "batches[%u]", i);
-        TRY(workload_declaration_check_count(declaration, path, common->batches[i], BATCH_MAX,
-                                             "sequences or items", err));
+        TRY(workload_declaration_check_count(declaration, path, common->batches[i], largest, unit,
+                                             err));
         for (uint32_t j = 0; j < i; ++j)
             if (common->batches[i] == common->batches[j])
                 return declaration_error(declaration, path, err,
@@ -130,7 +132,7 @@ static enum status check_common(const struct declaration *declaration,
     if (strcmp(common->kind, workload->kind->name) != 0)
         return declaration_error(declaration, "kind", err, "`kind` is \"%s\"; write %s",
                                  common->kind, workload->kind->name);
-    return check_lists(declaration, common, workload_is_its_own(workload->kind), err);
+    return check_lists(declaration, common, workload->kind, err);
 }
 
 static enum status check_serving(const struct declaration *declaration,

@@ -12,12 +12,14 @@
     X(workload_endpoint) \
     X(workload_gemm) \
     X(workload_generation) \
+    X(workload_launch) \
     X(workload_memory_bound) \
     X(workload_onnx) \
     X(workload_pass) \
     X(workload_program) \
     X(workload_synthetic) \
-    X(workload_training_step)
+    X(workload_training_step) \
+    X(workload_transfer)
 /* clang-format on */
 
 #define WORKLOAD_KIND_EXTERN(symbol) extern const struct workload_kind symbol;

@@ -159,6 +159,8 @@ struct workload_kind {
     const struct workload_form *form;
     /* Releases what the parameters hold; their own memory is one block. Optional. */
     void (*unload)(struct workload *workload);
+    int64_t largest_batch;  /* that may be declared; 0: 2^20 */
+    const char *batch_unit; /* what it counts; NULL: "sequences or items" */
     /* Cost of a case, from the declaration alone. */
     enum status (*cost)(const struct workload_case *work, struct workload_cost *ret,
                         struct error *err);

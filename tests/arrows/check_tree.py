@@ -49,6 +49,7 @@ FOLDERS = {
         "gemm": ["data", "check", "ops", "onnx"],
         "convolution": ["data", "check", "ops", "onnx", "gemm"],
         "memory_bound": ["data", "check"], "synthetic": ["check"], "endpoint": [],
+        "launch": ["check"], "transfer": ["check"],
         "training_step": ["data", "check", "models"],
         "batched_inference": ["data", "check", "models"],
         "generation": ["data", "check", "models", "batched_inference"],

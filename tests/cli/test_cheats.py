@@ -1,6 +1,6 @@
 """Stacks that leave out work, and workers and clocks that lie: every one ends with the reason.
 
-usage: test_cheats.py [Kernels | Convolutions | Libraries | Surroundings | Times] NAME=LIBRARY...   (tests/support/cheats)
+usage: test_cheats.py [Kernels | Copies | Convolutions | Libraries | Surroundings | Times] NAME=LIBRARY...   (tests/support/cheats)
 The honest run beside each cheat is the same library without CHEAT.
 """
 
@@ -47,6 +47,23 @@ kind: convolution
 description: small, for a test
 precisions: [fp32]
 convolution: {shapes: [{height: 13, width: 11, channels: 4, filters: 8, kernel: 3, padding: 1}]}
+"""
+
+LAUNCH = """workload: small_launch
+version: 1
+kind: launch
+description: small, for a test
+batches: [10]
+scenario: single_stream
+"""
+
+TRANSFER = """workload: small_transfer
+version: 1
+kind: transfer
+description: small, for a test
+batches: [65544]
+scenario: single_stream
+transfer: {direction: %s}
 """
 
 TRAINING = """workload: small_training
@@ -174,6 +191,35 @@ class Kernels(CheatTest):
             with self.subTest(library=name):
                 calls = self.each(name, TRIAD, name + ":0")
                 self.later(name, TRIAD, name + ":0", calls=calls)
+
+
+class Copies(CheatTest):
+    def test_launches(self):
+        """The counter is too low for ever, however few were left out."""
+        for name in ("cpu", "opencl"):
+            with self.subTest(library=name):
+                library = self.library(name)
+                self.assertEqual(self.measure(LAUNCH, name + ":0", **library), ("ok", None))
+                status, message = self.measure(LAUNCH, name + ":0", CHEAT="later", CHEAT_AFTER="500", **library)
+                self.assertEqual(status, "check_failed", message)
+                self.assertRegex(message, "the counter is [0-9]+, expected [0-9]+: of the launches since it was last set,"
+                                          " [0-9]+ did not run")
+
+    def test_copies(self):
+        """Left out, of half of the bytes, of the last time's: once the first check is over."""
+        library = self.library("opencl")
+        for direction in ("host_to_device", "device_to_host", "both", "device_to_device"):
+            transfer = TRANSFER % direction
+            self.assertEqual(self.measure(transfer, "opencl:0", **library), ("ok", None))
+            for cheat in ("copy_dropped", "copy_half", "copy_stale"):
+                if direction == "device_to_device" and cheat == "copy_stale":
+                    continue  # what is left out leaves the last time's bytes there
+                with self.subTest(direction=direction, cheat=cheat):
+                    status, message = self.measure(transfer, "opencl:0", CHEAT=cheat, CHEAT_COPY="65544",
+                                                   CHEAT_AFTER="40", **library)
+                    self.assertEqual(status, "check_failed", message)
+                    self.assertRegex(message, "(to_device|to_host|within_device): [0-9]+ of [0-9]+ bytes are not the"
+                                              " source's; byte [0-9]+: got 0x.., expected 0x..")
 
 
 class Convolutions(CheatTest):

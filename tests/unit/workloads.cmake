@@ -9,6 +9,8 @@ assay_add_test(NAME test_workload_exp SOURCES unit/test_workload_exp.c
     LIBS assay_workloads LABELS unit)
 assay_add_test(NAME test_workload_memory_device SOURCES unit/test_workload_memory_device.c
     LIBS assay_workload_fixture LABELS unit COST 31 LONG)
+assay_add_test(NAME test_workload_transfer SOURCES unit/test_workload_transfer.c
+    LIBS assay_workload_fixture LABELS unit)
 assay_add_test(NAME test_workload_synthetic SOURCES unit/test_workload_synthetic.c
     LIBS assay_workloads LABELS unit)
 assay_add_test(NAME test_workload_program SOURCES unit/test_workload_program.c
@@ -37,7 +39,7 @@ assay_same_kernels(gemm test_workload_gemm test_gemm_portable test_gemm_spot_che
 assay_same_kernels(convolutions test_workload_convolution test_gemm_spot_check)
 
 # All that computes, on the CPU backend as well as on OpenCL's device.
-foreach(name test_workload_memory_device test_gemm_portable test_gemm_spot_check test_workload_convolution)
+foreach(name test_workload_memory_device test_workload_transfer test_gemm_portable test_gemm_spot_check test_workload_convolution)
     assay_test_on(${name} cpu COST 10)
 endforeach()
 assay_test_on(test_workload_gemm cpu COST 12 LONG)

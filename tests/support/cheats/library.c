@@ -11,6 +11,9 @@
  * stream_triad: "unchanged" leaves out launches before which nothing was written since the last
  * one; "poisoned" those before which its output was not written; "lazy" makes the last launch when
  * something is read or written, and no other; "early" does not wait in clFinish.
+ *
+ * Of OpenCL alone, and of copies of CHEAT_COPY bytes after CHEAT_AFTER of them: "copy_dropped"
+ * copies nothing, "copy_half" the first half, "copy_stale" what the one before it copied.
  */
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -128,6 +131,30 @@ static int run_known(const struct call *call)
 }
 
 #ifdef CHEAT_OPENCL
+/* Whether a copy of so many bytes is one to cheat at. */
+static bool is_copy(size_t size)
+{
+    static atomic_long copies;
+    const char *bytes = getenv("CHEAT_COPY"), *after = getenv("CHEAT_AFTER");
+
+    return bytes && size == strtoull(bytes, NULL, 10) &&
+           atomic_fetch_add(&copies, 1) >= (after ? atol(after) : 0);
+}
+
+/* Exchanges so many bytes with those of the last call of the same kind. */
+static void swap_stale(unsigned char **kept, unsigned char *bytes, size_t size)
+{
+    unsigned char *now = malloc(size);
+
+    if (!now)
+        abort();
+    memcpy(now, bytes, size);
+    if (*kept)
+        memcpy(bytes, *kept, size);
+    free(*kept);
+    *kept = now;
+}
+
 #define PLACE void *queue, void *memory, unsigned blocking, size_t offset, size_t size
 #define FUNCTION_NAME 0x1190 /* CL_KERNEL_FUNCTION_NAME */
 #define MEMORY_SIZE 0x1102   /* CL_MEM_SIZE */
@@ -154,6 +181,9 @@ EXPORT int clEnqueueNDRangeKernel(void *queue, void *kernel, unsigned dimensions
 EXPORT int clEnqueueReadBuffer(PLACE, void *to, unsigned count, void *const *wait, void **event);
 EXPORT int clEnqueueWriteBuffer(PLACE, const void *from, unsigned count, void *const *wait,
                                 void **event);
+EXPORT int clEnqueueCopyBuffer(void *queue, void *from, void *to, size_t from_offset,
+                               size_t to_offset, size_t size, unsigned count, void *const *wait,
+                               void **event);
 
 static void *known_memory[3]; /* the first three parameters of the last KNOWN kernel */
 
@@ -246,12 +276,59 @@ static int launch_late(void)
                   : 0;
 }
 
+static int cheat_read(PLACE, void *to)
+{
+    static unsigned char *kept;
+    int code;
+
+    if (is_told("copy_dropped"))
+        return 0;
+    code = REAL(clEnqueueReadBuffer)(queue, memory, blocking, offset,
+                                     is_told("copy_half") ? size / 2 : size, to, 0, NULL, NULL);
+    if (is_told("copy_stale") && !code && !(code = REAL(clFinish)(queue)))
+        swap_stale(&kept, to, size);
+    return code;
+}
+
+static int cheat_write(PLACE, const void *from)
+{
+    static unsigned char *kept;
+    unsigned char *bytes = malloc(size);
+    int code = 0;
+
+    if (!bytes)
+        abort();
+    memcpy(bytes, from, size);
+    if (is_told("copy_stale"))
+        swap_stale(&kept, bytes, size);
+    (void)blocking;
+    if (!is_told("copy_dropped"))
+        code = REAL(clEnqueueWriteBuffer)(
+            queue, memory, 1, offset, is_told("copy_half") ? size / 2 : size, bytes, 0, NULL, NULL);
+    free(bytes);
+    return code;
+}
+
+int clEnqueueCopyBuffer(void *queue, void *from, void *to, size_t from_offset, size_t to_offset,
+                        size_t size, unsigned count, void *const *wait, void **event)
+{
+    const bool cheats = is_copy(size);
+
+    if (cheats && is_told("copy_dropped"))
+        return 0;
+    return REAL(clEnqueueCopyBuffer)(queue, from, to, from_offset, to_offset,
+                                     cheats && is_told("copy_half") ? size / 2 : size, count, wait,
+                                     event);
+}
+
 int clEnqueueReadBuffer(PLACE, void *to, unsigned count, void *const *wait, void **event)
 {
     const bool kept = late.is_kept;
     const int code = launch_late();
 
     late.is_kept = kept; /* reading changes nothing */
+    if (is_copy(size))
+        return code ? code : cheat_read(queue, memory, blocking, offset, size, to);
     return code ? code
                 : REAL(clEnqueueReadBuffer)(queue, memory, blocking, offset, size, to, count, wait,
                                             event);
@@ -263,6 +340,8 @@ int clEnqueueWriteBuffer(PLACE, const void *from, unsigned count, void *const *w
     const int code = launch_late();
 
     late.is_kept = kept;
+    if (is_copy(size))
+        return code ? code : cheat_write(queue, memory, blocking, offset, size, from);
     return code ? code
                 : REAL(clEnqueueWriteBuffer)(queue, memory, blocking, offset, size, from, count,
                                              wait, event);

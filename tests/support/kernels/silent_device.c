@@ -46,6 +46,42 @@ enum status silent_download(struct device *device, struct buffer *buffer, uint64
     return STATUS_OK;
 }
 
+enum status silent_copy(struct device *device, struct buffer *to, struct buffer *from,
+                        uint64_t bytes, struct error *err)
+{
+    (void)device;
+    (void)to;
+    (void)from;
+    (void)bytes;
+    (void)err;
+    return STATUS_OK;
+}
+
+enum status silent_exchange(struct device *device, const struct device_exchange *both,
+                            struct error *err)
+{
+    return silent_download(device, both->from, 0, both->target, both->bytes, err);
+}
+
+enum status silent_host_alloc(struct device *device, uint64_t bytes, struct host_memory **ret,
+                              struct error *err)
+{
+    struct host_memory *memory = calloc(1, sizeof(*memory) + (size_t)bytes);
+
+    (void)device;
+    if (memory == NULL)
+        return error_no_memory(err);
+    memory->bytes = memory + 1;
+    *ret = memory;
+    return STATUS_OK;
+}
+
+void silent_host_free(struct device *device, struct host_memory *memory)
+{
+    (void)device;
+    free(memory);
+}
+
 enum status silent_synchronize(struct device *device, struct error *err)
 {
     (void)device;
