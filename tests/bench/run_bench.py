@@ -5,9 +5,10 @@ usage: run_bench.py --tools FOLDER --assay FILE [--pairs N] [--elements N] [--se
                     [--results N] [--trials N] [--samples N] [--walked N] [--table FILE]
                     [NAME ...]
 
-NAME is one of: copy triad cpu_copy cpu_triad cpu_rates opencl_rates decode launch cpu_launch gemm
-convolution host spots store sample generator memory devices scale verify bundle (default: all). Exit status: 0 when every
-goal is met, 1 when one is missed, 2 when something could not be measured.
+NAME is one of: copy triad cpu_copy cpu_triad cpu_rates opencl_rates decode launch cpu_launch
+transfer cpu_transfer launches gemm convolution host spots store sample generator memory devices scale
+verify bundle (default: all). Exit status: 0 when every goal is met, 1 when one is missed, 2 when
+something could not be measured.
 """
 import argparse
 import json
@@ -32,6 +33,7 @@ WORKLOADS = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta
 BLOCK, SAMPLES, WARMUP = 4, 24, 8
 DECODE_TURNS = 14
 TURNS = 15  # of assay and the bare library, in one process
+SHORT_TURNS = 101  # of a millisecond
 
 
 def t975(freedom):
@@ -219,6 +221,35 @@ def launch(options):
           f"{high:.3f} over {len(pairs)} pairs; median {statistics.median(p[0] for p in pairs):.0f} "
           "ns a launch", flush=True)
     return True
+
+
+def against_bare_calls(options, label, device, cases, environment=None):
+    """A workload's iterations and bare calls on the same memory and queue, in turns in one process, whose median
+    counts as one observation. `cases`: workload, batch, the goal of bare time over ours (None: reported)."""
+    met = True
+    for name, batch, goal in cases:
+        logs, ours = [], []
+        for _ in range(max(5, options.pairs // 2)):
+            printed = run([options.tools / "bench_system", SHORT_TURNS, device, name, batch], env=environment)
+            pairs = [[float(word) for word in line.split()] for line in printed.splitlines()]
+            logs.append(statistics.median(math.log(bare / mine) for mine, bare in pairs))
+            ours.append(statistics.median(mine for mine, _ in pairs))
+        value, low, high = ratio(logs)
+        text = (f"{name}, {batch}: bare calls' time / ours {value:.3f}, 95 % interval {low:.3f} to {high:.3f} over "
+                f"{len(logs)} processes of {SHORT_TURNS} turns; median {statistics.median(ours) / 1e3:.2f} us")
+        if goal is None:
+            print(f"{label:<8} -      {text}", flush=True)
+        else:  # missed where all of the interval is
+            met &= verdict(label, True if low >= goal else False if high < goal else None,
+                           f"{text} (goal: from {goal})") is not False
+    return met
+
+
+def transfer(options, device, label, environment=None):
+    names = ["transfer_to_device", "transfer_to_host", "transfer_within_device"]
+    names += ["transfer_to_device_pinned", "transfer_to_host_pinned"] if device != "cpu:0" else []
+    return against_bare_calls(options, label, device, [(name, batch, goal) for name in names for batch, goal in
+                                                       ((4, None), (65536, None), (16777216, 0.98))], environment)
 
 
 def host(options):
@@ -548,6 +579,11 @@ def main():
                 "gemm": lambda o: against_bare_onednn(o, "gemm", o.largest),
                 "convolution": lambda o: against_bare_onednn(o, "convolution", o.images),
                 "host": host, "spots": spots,
+                "transfer": lambda o: transfer(o, "opencl:0", "transfer"),
+                "cpu_transfer": lambda o: transfer(o, "cpu:0", "cpu_transfer", bound_environment()),
+                "launches": lambda o: against_bare_calls(o, "launches", "opencl:0",
+                                                         [("launch", 1, 0.98), ("launch", 100, 0.98),
+                                                          ("launch_queued", 1, 0.98)]),
                 "launch": launch, "store": store, "sample": sample, "generator": generator,
                 "memory": memory,
                 "devices": devices, "scale": scale, "verify": verify, "bundle": bundle}
