@@ -8,6 +8,7 @@
 #include "reports/html_internal.h"
 #include "reports/remarks.h"
 #include "reports/serving_table.h"
+#include "reports/size_words.h"
 
 /* ---- a row ---- */
 
@@ -172,6 +173,7 @@ void results_document(struct doc *doc, const struct view *view, bool is_whole)
     for (size_t i = 0; i < view->cell_count; i++)
         remarks_add_cell(&table.remarks, i, &view->cells[i]);
     remarks_render(&table.remarks);
+    size_words(doc, view);
     say_table(doc, &table);
     serving_table(doc, view, false);
     if (table.remarks.count > 0)

@@ -52,13 +52,7 @@ static void append_limits(struct text *out, const struct view_cell *cell)
 
 bool serving_same_server(const struct view_cell *a, const struct view_cell *b)
 {
-    const char *const x[] = {a->workload, a->device_spec, a->precision, a->arm};
-    const char *const y[] = {b->workload, b->device_spec, b->precision, b->arm};
-
-    for (size_t i = 0; i < sizeof(x) / sizeof(*x); i++)
-        if (strcmp(x[i] ? x[i] : "", y[i] ? y[i] : "") != 0)
-            return false;
-    return a->campaign == b->campaign && serving_is_cell(b, NULL);
+    return view_same_work(a, b) && serving_is_cell(b, NULL);
 }
 
 /* "Shares of 155 requests/s ...: 0.5x is 77.6/s", where the campaign measured the capacity. */

@@ -9,6 +9,7 @@
 #include "harness/core/clock.h"
 #include "reports/remarks.h"
 #include "reports/serving_table.h"
+#include "reports/size_words.h"
 #include "reports/terminal_internal.h"
 
 enum column {
@@ -321,6 +322,18 @@ static void append_contention(const struct terminal *terminal, const struct view
         terminal_wrap(terminal, TONE_CARE, "", line.data);
 }
 
+/* What sizes come to, before the table that has each. */
+static void append_sizes(const struct terminal *terminal, const struct view *view)
+{
+    CLEANUP(text_finish) struct text lines = TEXT_INIT;
+    CLEANUP(doc_finish) struct doc doc = doc_new(&lines, &doc_lines);
+
+    size_words(&doc, view);
+    if (lines.length > 0)
+        doc_wrap(terminal->out, lines.data, terminal->columns);
+    terminal->out->failed |= lines.failed;
+}
+
 static void append_group(const struct terminal *terminal, const struct view_cell *cell, bool first)
 {
     const char *spec = cell->device_spec ? cell->device_spec : "?";
@@ -393,6 +406,7 @@ void report_terminal_table(struct text *out, const struct view *view, size_t col
     for (size_t i = 0; i < view->campaign_count; ++i)
         append_campaign(&terminal, view, i);
     append_contention(&terminal, view);
+    append_sizes(&terminal, view);
     text_append_char(out, '\n');
     append_row(&terminal, &heading, widths, NULL);
     terminal_rule(&terminal);

@@ -212,6 +212,10 @@ const struct view_cell *view_find(const struct view *view, const char *result);
 const struct metric_value *view_metric(const struct view_cell *cell, enum metric_id id);
 const struct metric_value *view_headline(const struct view_cell *cell, enum metric_id *ret_id);
 
+/* Whether two cells differ in batch or rate alone: one campaign, workload, device, precision, arm.
+ */
+bool view_same_work(const struct view_cell *a, const struct view_cell *b);
+
 /* True when a cell of the view has a value of it. */
 bool view_any_metric(const struct view *view, enum metric_id id);
 

@@ -35,6 +35,17 @@ const struct metric_value *view_headline(const struct view_cell *cell, enum metr
     return value && value->has_value ? value : NULL;
 }
 
+bool view_same_work(const struct view_cell *a, const struct view_cell *b)
+{
+    const char *const x[] = {a->workload, a->device_spec, a->precision, a->arm};
+    const char *const y[] = {b->workload, b->device_spec, b->precision, b->arm};
+
+    for (size_t i = 0; i < sizeof(x) / sizeof(*x); i++)
+        if (strcmp(x[i] ? x[i] : "", y[i] ? y[i] : "") != 0)
+            return false;
+    return a->campaign == b->campaign;
+}
+
 bool view_any_metric(const struct view *view, enum metric_id id)
 {
     for (size_t i = 0; i < view->cell_count; ++i) {
