@@ -35,6 +35,7 @@ assay_add_test(NAME test_training_handover SOURCES unit/test_training_handover.c
 assay_add_test(NAME test_workload_convolution SOURCES unit/test_workload_convolution.c
     LIBS assay_workload_fixture LABELS unit COST 28 LONG)
 assay_same_kernels(memory test_workload_memory_device)
+assay_same_kernels(launch test_workload_transfer)
 assay_same_kernels(gemm test_workload_gemm test_gemm_portable test_gemm_spot_check)
 assay_same_kernels(convolutions test_workload_convolution test_gemm_spot_check)
 
