@@ -325,7 +325,9 @@ const struct command command_verify = {
         "The owner of the file can rewrite all of it, the log too. A head that was published "
         "(--expect-head) or a key that the owner does not have (--key) shows that. The owner "
         "of the key may still have chosen what to keep: a plan that others saw before its "
-        "first trial (--roster, --witnesses) shows which campaign was meant.",
+        "first trial (--roster, --witnesses) shows which campaign was meant. Where they saw its "
+        "end, "
+        "too, the time that passed by their clocks must agree with the file's.",
     .options = options,
     .groups = GROUP_STORE | GROUP_JSON | GROUP_QUIET,
     .arguments_max = 1,

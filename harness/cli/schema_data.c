@@ -269,6 +269,10 @@ static const struct type seen_by = TYPE_OF({
     SHOWN("id", TEXT, .help = "of its key"),
     SHOWN("utc_ns", INTEGER, .help = "when it cosigned the plan's head, by its clock"),
     SHOWN("before_first_trial", BOOLEAN),
+    OR_NULL("end_utc_ns", INTEGER, .help = "when it cosigned the end's head; null: it did not"),
+    OR_NULL("elapsed_least_ns", INTEGER,
+            .help = "from plan to end by the file's clock, at the least; null: not known"),
+    OR_NULL("elapsed_most_ns", INTEGER, .help = "at the most"),
 });
 static const struct type witnessed = TYPE_OF({
     SHOWN("campaign", TEXT),

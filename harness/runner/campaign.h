@@ -104,10 +104,10 @@ enum status campaign_plan(struct campaign *campaign, const struct key *key,
  * Runs every planned trial that has no final attempt, then estimates each cell; of an interrupted
  * campaign from the trials that are done, which the estimate says. Before the first trial and at
  * the end the log gets a checkpoint, signed when there is a key. Where witnesses are asked for,
- * it holds before the first trial until they have cosigned; INVALID when trials have run already.
- * Returns OK also when trials
- * failed or the user interrupted (see the summary); an error is the store's or the system's, and
- * what was finished before is kept.
+ * it holds before the first trial until they have cosigned, and they are shown the end of a
+ * campaign that was not interrupted; INVALID when trials have run already.
+ * Returns OK also when trials failed or the user interrupted (see the summary); an error is the
+ * store's or the system's, and what was finished before is kept.
  */
 enum status campaign_run(struct campaign *campaign, const struct campaign_options *options,
                          struct campaign_summary *ret, struct error *err);

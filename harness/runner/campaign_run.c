@@ -372,6 +372,7 @@ enum status campaign_run(struct campaign *campaign, const struct campaign_option
                                     .wake_fd = options->wake_fd};
     CLEANUP(pending_finish) struct pending pending = {0};
     CLEANUP(expected_finish) struct expected expected = {0};
+    struct ledger_checkpoint end;
     enum status status;
 
     TRY(store_pending_trials(campaign->store, campaign->row, &pending.trials, &pending.count, err));
@@ -409,7 +410,10 @@ enum status campaign_run(struct campaign *campaign, const struct campaign_option
     TRY(estimate_cells(campaign, err));
     TRY(store_add_campaign_event(campaign->store, campaign->row,
                                  summary.interrupted ? "interrupted" : "finished", NULL, err));
-    TRY(ledger_add_checkpoint(campaign->store, "end", campaign->row, options->key, NULL, err));
+    TRY(ledger_add_checkpoint(campaign->store, "end", campaign->row, options->key, &end, err));
+    if (options->witnesses && !summary.interrupted)
+        TRY(witness_end(campaign->store, campaign->row, &end, options->witnesses, options->wake_fd,
+                        err));
     *ret = summary;
     return STATUS_OK;
 }

@@ -16,9 +16,11 @@
 #define SECOND_NS INT64_C(1000000000)
 #define CALL_NS (60 * SECOND_NS)
 #define PAUSE_MAX_S 30
+#define END_CALLS 3 /* of the command: trials have run, so nothing is lost without an answer */
 
-/* One call; `reason` says what it lacked. INTERRUPTED, or an error of the store. */
-static enum status ask(struct store *store, const struct ledger_checkpoint *head,
+/* One call; `reason` says what it lacked. INTERRUPTED, or an error of the store. `since`: as of
+ * ledger_request. */
+static enum status ask(struct store *store, const struct ledger_checkpoint *head, int64_t since,
                        const struct witness_hold *hold, int wake_fd, char reason[512],
                        struct error *err)
 {
@@ -35,7 +37,7 @@ static enum status ask(struct store *store, const struct ledger_checkpoint *head
     size_t length = 0;
     enum status taken = STATUS_OK, status;
 
-    TRY(ledger_note(store, head, &note, err));
+    TRY(ledger_request(store, head, since, &note, err));
     snprintf(database, sizeof(database), "ASSAY_DB=%.4000s", path ? path : store_path(store));
     snprintf(number, sizeof(number), "ASSAY_CHECKPOINT=%" PRId64, head->id);
     filter.input = note;
@@ -91,7 +93,7 @@ enum status witness_hold(struct store *store, int64_t campaign, const struct wit
     TRY(ledger_plan_checkpoint(store, campaign, &head, err));
     TRY(count(store, head.id, hold, &have, names, err));
     while ((int64_t)have < hold->wanted) {
-        const enum status status = ask(store, &head, hold, wake_fd, reason, err);
+        const enum status status = ask(store, &head, 0, hold, wake_fd, reason, err);
 
         if (status == STATUS_INTERRUPTED) {
             *ret_interrupted = true;
@@ -111,6 +113,36 @@ enum status witness_hold(struct store *store, int64_t campaign, const struct wit
         pause_s = 2 * pause_s < PAUSE_MAX_S ? 2 * pause_s : PAUSE_MAX_S;
     }
     log_info("%zu witnesses have cosigned the plan: %s", have, names);
+    return STATUS_OK;
+}
+
+enum status witness_end(struct store *store, int64_t campaign, const struct ledger_checkpoint *end,
+                        const struct witness_hold *hold, int wake_fd, struct error *err)
+{
+    char names[512] = "", reason[512] = "no witness was asked";
+    struct ledger_checkpoint plan;
+    bool stopped = false;
+    size_t have = 0;
+
+    TRY(ledger_plan_checkpoint(store, campaign, &plan, err));
+    for (int call = 0; call < END_CALLS && (int64_t)have < hold->wanted && !stopped; call++) {
+        stopped = call > 0 && file_wait_readable(wake_fd, call * SECOND_NS);
+        if (!stopped) {
+            const enum status status = ask(store, end, plan.size, hold, wake_fd, reason, err);
+
+            stopped = status == STATUS_INTERRUPTED;
+            TRY(stopped ? STATUS_OK : status);
+        }
+        TRY(count(store, end->id, hold, &have, names, err));
+    }
+    if ((int64_t)have >= hold->wanted)
+        log_info("%zu witnesses have cosigned the end: %s", have, names);
+    else
+        log_warning("%zu of %" PRId64
+                    " witnesses have cosigned the end (%s): `assay verify` cannot "
+                    "compare the time that passed with their clocks, unless they soon get `assay "
+                    "checkpoint export --number %" PRId64 " --since %" PRId64 "`",
+                    have, hold->wanted, reason, end->id, plan.size);
     return STATUS_OK;
 }
 

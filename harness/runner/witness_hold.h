@@ -1,4 +1,4 @@
-/* witness_hold - holds a campaign until others have seen its plan. */
+/* witness_hold - holds a campaign until others have seen its plan, and shows them its end. */
 #ifndef ASSAY_RUNNER_WITNESS_HOLD_H
 #define ASSAY_RUNNER_WITNESS_HOLD_H
 
@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "harness/core/status.h"
+#include "results/evidence/ledger.h"
 #include "results/evidence/roster.h"
 #include "results/store/store.h"
 
@@ -25,6 +26,14 @@ struct witness_hold {
  */
 enum status witness_hold(struct store *store, int64_t campaign, const struct witness_hold *hold,
                          int wake_fd, bool *ret_interrupted, struct error *err);
+
+/*
+ * Calls the command with the head of the campaign's end, and the proof that it continues that of
+ * the plan (ledger_request), up to three times: the time that passed by a witness's clock is then
+ * known. Who does not answer is said; errors are the store's.
+ */
+enum status witness_end(struct store *store, int64_t campaign, const struct ledger_checkpoint *end,
+                        const struct witness_hold *hold, int wake_fd, struct error *err);
 
 /*
  * Waits until this machine's clock is past the second of the newest cosignature of the campaign's

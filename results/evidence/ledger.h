@@ -124,7 +124,8 @@ enum status ledger_check_root(struct store *store, const struct ledger_checkpoin
 /* Whether the key has a signature of `size` bytes at the checkpoint; 0: of any. */
 enum status ledger_has_signature(struct store *store, int64_t checkpoint, const uint8_t *public_key,
                                  size_t size, bool *ret, struct error *err);
-/* `role`: "author" or "witness"; `utc_ns`: when it was made. */
+/* `role`: "author" or "witness"; `utc_ns`: when it was made or came here, by this machine's clock.
+ */
 enum status ledger_insert_signature(struct store *store, int64_t checkpoint,
                                     const struct key_public *key, const char *role, int64_t utc_ns,
                                     const uint8_t *signature, size_t size, struct error *err);

@@ -46,8 +46,8 @@ static enum status cosign(struct store *store, const struct ledger_checkpoint *c
         return error_set(err, STATUS_INVALID, "checkpoint %" PRId64 " is cosigned by %s already",
                          checkpoint->id, key->public.name);
     TRY(cosignature_make(key, body.data, body.length, seconds, cosignature, err));
-    return ledger_insert_signature(store, checkpoint->id, &key->public, "witness",
-                                   seconds * SECOND_NS, cosignature, sizeof(cosignature), err);
+    return ledger_insert_signature(store, checkpoint->id, &key->public, "witness", clock_utc_ns(),
+                                   cosignature, sizeof(cosignature), err);
 }
 
 enum status ledger_cosign(struct store *store, const struct ledger_checkpoint *checkpoint,
@@ -154,11 +154,9 @@ static enum status take_line(struct store *store, const struct ledger_checkpoint
         return refuse(import, "the signature of %s does not count: the key %s", key->key.name, why);
     status = ledger_has_signature(store, checkpoint->id, key->key.bytes, line->size, &stored, err);
     if (status == STATUS_OK && !stored)
-        status = ledger_insert_signature(
-            store, checkpoint->id, &key->key, key->is_witness ? "witness" : "author",
-            line->size == COSIGNATURE_SIZE ? cosignature_seconds(line->signature) * SECOND_NS
-                                           : clock_utc_ns(),
-            line->signature, line->size, err);
+        status = ledger_insert_signature(store, checkpoint->id, &key->key,
+                                         key->is_witness ? "witness" : "author", clock_utc_ns(),
+                                         line->signature, line->size, err);
     import->known += stored;
     import->added += !stored;
     return status;
@@ -214,10 +212,21 @@ enum status ledger_take_note(struct store *store, int64_t id, const struct roste
 enum status ledger_cosigned(struct store *store, int64_t checkpoint, int64_t *ret,
                             struct error *err)
 {
-    return store_ask(store,
-                     "SELECT coalesce(max(utc_ns), 0) / 1000000000 FROM signature WHERE"
-                     " checkpoint = ?1 AND length(signature) = 72",
-                     checkpoint, ret, err);
+    CLEANUP(statement_end) struct statement statement = {0};
+    int64_t newest = 0;
+    enum status status;
+
+    TRY(statement_of(store,
+                     "SELECT signature FROM signature WHERE checkpoint = ?1 AND length(signature) "
+                     "= 72",
+                     checkpoint, &statement, err));
+    while (statement_next(&statement, &status, err)) {
+        const int64_t seconds = cosignature_seconds(sqlite3_column_blob(statement.handle, 0));
+
+        newest = seconds > newest ? seconds : newest;
+    }
+    *ret = newest;
+    return status;
 }
 
 enum status ledger_witnesses(struct store *store, int64_t checkpoint, const struct roster *roster,

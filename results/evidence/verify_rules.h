@@ -378,6 +378,9 @@
       "%s", NULL)                                                                                  \
     X(PLAN_WITNESSES_FEW, "plan_witnesses_few", SIGNATURE, WRONG, "campaign",                      \
       "%s", NULL)                                                                                  \
+    X(WITNESS_ELAPSED, "witness_elapsed", SIGNATURE, WRONG, "campaign",                            \
+      "between the witnessed heads of its plan and its end there were %s: a clock was slow, fast "  \
+      "or set", NULL)                                                                              \
     X(SEAL_OTHER, "seal_other", SIGNATURE, WRONG, NULL,                                            \
       "the signed text at the bundle's end is not of this bundle", NULL)                           \
     X(SEAL_UNSIGNED, "seal_unsigned", SIGNATURE, WRONG, NULL,                                      \

@@ -60,7 +60,7 @@ static bool is_good(const struct signature *signature)
 #define SIGNATURES                                                                                 \
     "SELECT s.id, s.name, s.public_key, s.signature, s.role, s.checkpoint, c.size, c.root, "       \
     "c.kind,"                                                                                      \
-    " c.utc_ns, g.uid, l.name, c.log FROM signature s LEFT JOIN checkpoint c ON c.id ="            \
+    " c.utc_ns, g.uid, l.name, c.log, s.utc_ns FROM signature s LEFT JOIN checkpoint c ON c.id ="  \
     " s.checkpoint LEFT JOIN log l ON l.id = c.log LEFT JOIN campaign g ON g.id = c.campaign"
 
 /* Its parts; false when it has not the form of a signature of a head. */
@@ -309,7 +309,8 @@ static void check_rest(struct verify *verify)
                           (const int64_t[]){cover->log, cover->size});
 }
 
-/* The good cosignatures of a campaign's plan. columns: as check_signature has them */
+/* The good cosignatures of a campaign. columns: as check_signature has them, 13 when it was stored
+ */
 static void gather_witnesses(struct verify *verify, sqlite3_stmt *rows, int64_t campaign,
                              struct witnessing *witnessing)
 {
@@ -317,19 +318,33 @@ static void gather_witnesses(struct verify *verify, sqlite3_stmt *rows, int64_t 
 
     sqlite3_bind_int64(rows, 1, campaign);
     while (verify_step(verify, rows, VERIFY_SIGNATURE, "signature"))
-        if (read_signature(rows, &signature) && signature.cosigned && is_good(&signature))
-            witnessing_add(witnessing, roster_find(verify->options->roster, signature.public_key),
-                           cosignature_seconds(signature.bytes));
+        if (read_signature(rows, &signature) && signature.cosigned && is_good(&signature)) {
+            const struct roster_key *who =
+                roster_find(verify->options->roster, signature.public_key);
+            struct sighting seen = {.seconds = cosignature_seconds(signature.bytes),
+                                    .head_ns = signature.note.utc_ns,
+                                    .stored_ns = sqlite3_column_int64(rows, 13)};
+
+            /* Earlier versions stored the witness's own time again. */
+            if (seen.stored_ns == seen.seconds * SECOND_NS)
+                seen.stored_ns = 0;
+            if (!strcmp(signature.note.kind, "plan"))
+                witnessing_add(witnessing, who, &seen);
+            else
+                witnessing_add_end(witnessing, who, &seen);
+        }
     sqlite3_reset(rows);
 }
 
-/* columns: 0 id, 1 uid, 2 when the first trial began */
+/* columns: 0 id, 1 uid, 2 when the first trial began, 3 the last end, 4 the trials' duration */
 static void tell_witnesses_of(struct verify *verify, sqlite3_stmt *campaign, sqlite3_stmt *rows)
 {
     struct witnessing witnessing = {.first_trial_ns =
                                         sqlite3_column_type(campaign, 2) == SQLITE_INTEGER
                                             ? sqlite3_column_int64(campaign, 2)
-                                            : INT64_MAX};
+                                            : INT64_MAX,
+                                    .last_end_ns = sqlite3_column_int64(campaign, 3),
+                                    .trials_ns = sqlite3_column_int64(campaign, 4)};
     struct text message;
     bool wrong = false;
     char key[24];
@@ -341,6 +356,11 @@ static void tell_witnesses_of(struct verify *verify, sqlite3_stmt *campaign, sql
         verify_report(verify, wrong ? VERIFY_RULE_PLAN_WITNESSES_FEW : VERIFY_RULE_PLAN_WITNESSES,
                       VERIFY_SIGNATURE, "campaign", key, verify_message_PLAN_WITNESSES,
                       text_ok(&message) ? message.data : "out of memory");
+    for (size_t i = 0; i < witnessing.count; i++) {
+        message.length = 0;
+        if (witnessing_contradicts(&witnessing, i, &message) && text_ok(&message))
+            VERIFY_REPORT(verify, WITNESS_ELAPSED, key, message.data);
+    }
     text_finish(&message);
 }
 
@@ -349,14 +369,17 @@ static void tell_witnesses(struct verify *verify)
 {
     sqlite3_stmt *campaign = verify_prepare(
         verify, verify->db,
-        "SELECT g.id, g.uid, (SELECT min(t.started_utc_ns) FROM trial t WHERE t.campaign = g.id)"
-        " FROM campaign g"
+        "SELECT g.id, g.uid, (SELECT min(t.started_utc_ns) FROM trial t WHERE t.campaign = g.id),"
+        " (SELECT max(c.utc_ns) FROM checkpoint c WHERE c.campaign = g.id AND c.kind = 'end'),"
+        " (SELECT total(m) FROM (SELECT max(p.end_ns) AS m FROM trial t JOIN phase p ON p.trial = "
+        "t.id"
+        " WHERE t.campaign = g.id GROUP BY t.id)) FROM campaign g"
         " WHERE g.id NOT IN (SELECT campaign FROM import) OR g.id IN (SELECT campaign FROM trial)"
         " ORDER BY g.id",
         VERIFY_SIGNATURE, "campaign");
     sqlite3_stmt *rows = verify_prepare(verify, verify->db,
-                                        SIGNATURES " WHERE c.kind = 'plan' AND c.campaign = ?1"
-                                                   " ORDER BY s.id",
+                                        SIGNATURES " WHERE c.kind IN ('plan', 'end') AND c.campaign"
+                                                   " = ?1 ORDER BY c.kind DESC, s.id",
                                         VERIFY_SIGNATURE, "signature");
 
     while (campaign && rows && verify_step(verify, campaign, VERIFY_SIGNATURE, "campaign"))

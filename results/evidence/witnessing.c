@@ -47,44 +47,115 @@ static void format_seconds(int64_t seconds, char ret[CLOCK_ISO_SIZE])
     memcpy(ret + 19, "Z", 2); /* a cosignature has whole seconds */
 }
 
-void witnessing_add(struct witnessing *witnessing, const struct roster_key *who, int64_t seconds)
+/* A witness counts once, by its name. */
+static struct witnessed *find(struct witnessing *witnessing, const struct roster_key *who)
 {
+    for (size_t i = 0; i < witnessing->count; i++)
+        if (!strcmp(witnessing->by[i].who->key.name, who->key.name))
+            return &witnessing->by[i];
+    return NULL;
+}
+
+void witnessing_add(struct witnessing *witnessing, const struct roster_key *who,
+                    const struct sighting *plan)
+{
+    struct witnessed *by;
     char why[80];
 
     if (!who || !who->is_witness) {
         witnessing->foreign++;
         return;
     }
-    if (!roster_counts(who, seconds * SECOND_NS, why, sizeof(why))) {
+    if (!roster_counts(who, plan->seconds * SECOND_NS, why, sizeof(why))) {
         snprintf(witnessing->refused, sizeof(witnessing->refused), "the key of %s %s",
                  who->key.name, why);
         return;
     }
-    for (size_t i = 0; i < witnessing->count; i++)
-        if (!strcmp(witnessing->by[i].who->key.name, who->key.name)) {
-            if (seconds < witnessing->by[i].seconds)
-                witnessing->by[i] = (struct witnessed){who, seconds};
-            return;
-        }
-    if (witnessing->count < WITNESSING_MAX)
-        witnessing->by[witnessing->count++] = (struct witnessed){who, seconds};
+    by = find(witnessing, who);
+    if (!by && witnessing->count < WITNESSING_MAX)
+        witnessing->by[witnessing->count++] = (struct witnessed){who, *plan, {0}};
+    else if (by && plan->seconds < by->plan.seconds)
+        *by = (struct witnessed){who, *plan, {0}};
+}
+
+void witnessing_add_end(struct witnessing *witnessing, const struct roster_key *who,
+                        const struct sighting *end)
+{
+    struct witnessed *by = who ? find(witnessing, who) : NULL;
+    char why[80];
+
+    if (by && roster_counts(who, end->seconds * SECOND_NS, why, sizeof(why)) &&
+        (end->head_ns > by->end.head_ns ||
+         (end->head_ns == by->end.head_ns && end->seconds < by->end.seconds)))
+        by->end = *end;
+}
+
+/* ---- elapsed time ---- */
+
+/* Both heads were cosigned, and when the file had the cosignatures is known. */
+static bool has_elapsed(const struct witnessed *by)
+{
+    return by->end.seconds > 0 && by->plan.head_ns > 0 && by->plan.stored_ns > 0 &&
+           by->end.head_ns > 0 && by->end.stored_ns > 0;
+}
+
+/* The least and most that passed between both cosignatures, by the file's clock. */
+static int64_t elapsed_least(const struct witnessed *by)
+{
+    return has_elapsed(by) ? by->end.head_ns - by->plan.stored_ns : 0;
+}
+
+static int64_t elapsed_most(const struct witnessed *by)
+{
+    return has_elapsed(by) ? by->end.stored_ns - by->plan.head_ns : 0;
+}
+
+bool witnessing_contradicts(const struct witnessing *witnessing, size_t i, struct text *out)
+{
+    const struct witnessed *by = &witnessing->by[i];
+    const int64_t seconds = by->end.seconds - by->plan.seconds;
+    const double elapsed = 1e9 * (double)seconds;
+    const double apart = (seconds > 0 ? elapsed / 100 : 0) + 2e9;
+    /* Trials after that head are none of it. */
+    const int64_t trials = by->end.head_ns == witnessing->last_end_ns ? witnessing->trials_ns : 0;
+
+    if (!has_elapsed(by) ||
+        (elapsed >= (double)elapsed_least(by) - apart &&
+         elapsed <= (double)elapsed_most(by) + apart && elapsed >= (double)trials - apart))
+        return false;
+    text_append_format(out, "%" PRId64 " s by the clock of %s, %.3f to %.3f s by the file's",
+                       seconds, by->who->key.name, (double)elapsed_least(by) / 1e9,
+                       (double)elapsed_most(by) / 1e9);
+    if (trials > 0)
+        text_append_format(out, ", and the trials took %.3f s by CLOCK_MONOTONIC",
+                           (double)trials / 1e9);
+    return true;
 }
 
 /* A cosignature's time is cut to whole seconds, so it can be up to one later than it says. */
 static bool is_in_time(const struct witnessing *witnessing, size_t i)
 {
-    return witnessing->by[i].seconds < witnessing->first_trial_ns / SECOND_NS;
+    return witnessing->by[i].plan.seconds < witnessing->first_trial_ns / SECOND_NS;
+}
+
+static json_t *number_or_null(bool known, int64_t value)
+{
+    return known ? json_integer((json_int_t)value) : json_null();
 }
 
 static json_t *witness_json(const struct witnessing *witnessing, size_t i)
 {
     const struct witnessed *by = &witnessing->by[i];
+    const bool elapsed = has_elapsed(by);
     char id[9];
 
     snprintf(id, sizeof(id), "%08x", key_id(&by->who->key));
-    return json_pack("{s:s, s:s, s:I, s:b}", "name", by->who->key.name, "id", id, "utc_ns",
-                     (json_int_t)(by->seconds * SECOND_NS), "before_first_trial",
-                     is_in_time(witnessing, i));
+    return json_pack("{s:s, s:s, s:I, s:b, s:o, s:o, s:o}", "name", by->who->key.name, "id", id,
+                     "utc_ns", (json_int_t)(by->plan.seconds * SECOND_NS), "before_first_trial",
+                     is_in_time(witnessing, i), "end_utc_ns",
+                     number_or_null(by->end.seconds > 0, by->end.seconds * SECOND_NS),
+                     "elapsed_least_ns", number_or_null(elapsed, elapsed_least(by)),
+                     "elapsed_most_ns", number_or_null(elapsed, elapsed_most(by)));
 }
 
 static void hand_over(const struct witnessing *witnessing, const struct verify_options *options,
@@ -95,12 +166,11 @@ static void hand_over(const struct witnessing *witnessing, const struct verify_o
 
     for (size_t i = 0; i < witnessing->count; i++)
         json_array_append_new(list, witness_json(witnessing, i));
-    json = json_pack("{s:s, s:b, s:o, s:I, s:o}", "campaign", uid, "witnessed_before_first_trial",
-                     (int64_t)in_time >= wanted, "witnesses", list, "unknown_cosignatures",
-                     (json_int_t)witnessing->foreign, "first_trial_utc_ns",
-                     witnessing->first_trial_ns == INT64_MAX
-                         ? json_null()
-                         : json_integer((json_int_t)witnessing->first_trial_ns));
+    json = json_pack(
+        "{s:s, s:b, s:o, s:I, s:o}", "campaign", uid, "witnessed_before_first_trial",
+        (int64_t)in_time >= wanted, "witnesses", list, "unknown_cosignatures",
+        (json_int_t)witnessing->foreign, "first_trial_utc_ns",
+        number_or_null(witnessing->first_trial_ns != INT64_MAX, witnessing->first_trial_ns));
     options->campaign(options->context, json);
     json_decref(json);
 }
@@ -114,8 +184,29 @@ static void append_witnesses(struct text *out, const struct witnessing *witnessi
 
         if (is_in_time(witnessing, i) != in_time)
             continue;
-        format_seconds(witnessing->by[i].seconds, time);
+        format_seconds(witnessing->by[i].plan.seconds, time);
         text_append_format(out, "%s%s at %s", before, witnessing->by[i].who->key.name, time);
+        before = ", ";
+    }
+}
+
+/* Who saw the end, and how long that was after the plan. */
+static void append_ends(struct text *out, const struct witnessing *witnessing)
+{
+    const char *before = "; its end was witnessed ";
+
+    for (size_t i = 0; i < witnessing->count; i++) {
+        const struct witnessed *by = &witnessing->by[i];
+        char time[CLOCK_ISO_SIZE];
+
+        if (by->end.seconds == 0)
+            continue;
+        format_seconds(by->end.seconds, time);
+        text_append_format(out, "%sby %s at %s, %" PRId64 " s after the plan", before,
+                           by->who->key.name, time, by->end.seconds - by->plan.seconds);
+        if (has_elapsed(by))
+            text_append_format(out, " (%.3f to %.3f s by the file's clock)",
+                               (double)elapsed_least(by) / 1e9, (double)elapsed_most(by) / 1e9);
         before = ", ";
     }
 }
@@ -145,6 +236,7 @@ bool witnessing_tell(const struct witnessing *witnessing, const struct verify_op
         text_append(out, in_time > 0 ? "; too late " : "too late ");
         append_witnesses(out, witnessing, false);
     }
+    append_ends(out, witnessing);
     if (witnessing->foreign > 0)
         text_append_format(out,
                            "; %zu cosignatures are of keys that no roster names as a "

@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from assay_cli import CliTest, pocl_cache, run_tests, wait_until  # noqa: E402
+from assay_cli import ASSAY, CliTest, pocl_cache, run_tests, wait_until  # noqa: E402
 
 CHEATS = dict(argument.split("=", 1) for argument in sys.argv[1:] if "=" in argument)
 STAND_INS = {"cuda": ("CUDA", "NVRTC", "CUBLASLT", "CUDNN", "NVML"),
@@ -512,6 +512,24 @@ class Surroundings(CheatTest):
                                        CHEAT_LOSES_PPM="-1000000")
         self.assertEqual(status, "invalid", message)
         self.assertTrue(message.startswith("clock.date: "), message)
+
+    def test_date_against_a_witness(self):
+        """The harness's date runs at a quarter, or as it is: a witness of plan and end has a clock of its own."""
+        for name in ("lab", "watch"):
+            self.assay("key", "new", name, "--file", os.path.join(self.folder, name))
+        roster = self.write("roster", self.assay("key", "show", "--file", os.path.join(self.folder, "watch")).out.strip() +
+                            " witness\n")
+        command = "note=$(cat); case $note in old*) sleep 5;; esac; echo \"$note\" | %s witness --key %s --state %s" % (
+            ASSAY, os.path.join(self.folder, "watch"), os.path.join(self.folder, "seen"))
+        for slow in ({"LD_PRELOAD": CHEATS["clock"], "CHEAT_CLOCK": "--witness-command", "CHEAT_REALTIME": "1"}, {}):
+            self.new_db()
+            self.assay("run", "synthetic", "--device", "null:0", "--protocol", self.fast(), "--db", self.db, "--key",
+                       os.path.join(self.folder, "lab"), "--witness-command", command, "--witnesses", "1", "--roster",
+                       roster, **slow)
+            call = self.assay("verify", self.db, "--roster", roster)
+            self.assertRegex(call.out, "its end was witnessed by watch")
+            self.assertEqual(call.status, 1 if slow else 0, call.out)
+            self.assertEqual("s by the clock of watch" in call.out, bool(slow), call.out)
 
     def test_clock_of_all(self):
         status, message = self.measure(TRIAD, "cpu:0", LD_PRELOAD=CHEATS["clock"], CHEAT_CLOCK="")

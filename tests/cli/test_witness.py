@@ -4,6 +4,7 @@ its verification offline by both verifiers; what each step is worth when it is l
 import base64
 import hashlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -421,7 +422,7 @@ class Notes(WitnessTest):
         self.assertTrue(self.both(self.db, witnesses=1)[0])
 
 
-class Commands(WitnessTest):
+class AskingTest(WitnessTest):
     """--witness-command."""
 
     def asking(self, command, count=1):
@@ -432,6 +433,8 @@ class Commands(WitnessTest):
     def by(self, who):
         return "%s witness --key %s --state %s" % (ASSAY, self.path(who, "key"), self.path(who, "seen"))
 
+
+class Commands(AskingTest):
     def test_holds_until_enough_have_signed(self):
         both = "tee %s | %s; %s < %s" % (self.path("n"), self.by("watch"), self.by("notary"), self.path("n"))
         call = self.good(*self.asking(both, 2))
@@ -484,8 +487,68 @@ class Commands(WitnessTest):
                 self.assertEqual(call.status, 0, call.err)
                 self.assertIn("no trial begins yet: 0 of 1 witnesses", call.err)
                 self.assertIn(says, call.err)
-                self.assertEqual(self.query("SELECT name FROM signature WHERE length(signature) = 72"),
-                                 [("watch",)])
+                self.assertEqual(self.query("SELECT c.kind, s.name FROM signature s JOIN checkpoint c ON c.id ="
+                                            " s.checkpoint WHERE length(s.signature) = 72 ORDER BY c.id"),
+                                 [("plan", "watch"), ("end", "watch")])
+
+
+class BothEnds(AskingTest):
+    """The witness sees the end, too: the time that passed by its clock is known."""
+
+    def at_the_end(self, offset):
+        """A witness of its own making, whose clock is another at the end."""
+        return "%s %s" % (sys.executable, self.write("watch.py", r"""import base64, hashlib, sys, time
+from cryptography.hazmat.primitives import serialization as form
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+name, _, seed = open(%r).read().strip().split("+", 4)[2:]
+key = Ed25519PrivateKey.from_private_bytes(base64.b64decode(seed)[1:33])
+public = key.public_key().public_bytes(form.Encoding.Raw, form.PublicFormat.Raw)
+parts = sys.stdin.read().split("\n\n")
+body = parts[1 if parts[0].startswith("old ") else 0] + "\n"
+seconds = int(time.time()) + (%d if "\nend " in body else 0)
+blob = hashlib.sha256(name.encode() + b"\n\4" + public).digest()[:4] + seconds.to_bytes(8, "big") + key.sign(
+    ("cosignature/v1\ntime %%d\n" %% seconds + body).encode())
+print("\u2014 %%s %%s" %% (name, base64.b64encode(blob).decode()))
+""" % (self.path("watch", "key"), offset)))
+
+    def test_both_ends(self):
+        call = self.good(*self.asking(self.by("watch")))
+        self.assertIn("1 witnesses have cosigned the end: watch", call.err)
+        for file in (self.bundle(), self.db):
+            good, out = self.both(file, witnesses=1)
+            self.assertTrue(good, out)
+            self.assertRegex(out, r"its end was witnessed by watch at 20[0-9T:-]+Z, [0-9]+ s after the plan "
+                                  r"\([0-9.]+ to [0-9.]+ s by the file's clock\)")
+            (witness,) = self.good("verify", file, "--roster", self.roster, "--json").json()["campaigns"][0]["witnesses"]
+            elapsed = int(witness["end_utc_ns"]) - int(witness["utc_ns"])
+            self.assertLess(int(witness["elapsed_least_ns"]) - 2 * 10 ** 9, elapsed)
+            self.assertGreater(int(witness["elapsed_most_ns"]) + 2 * 10 ** 9, elapsed)
+
+    def test_clock_that_is_another(self):
+        """The file's clock lost 40 s, or won as many, between plan and end: so it is where the witness's did the reverse."""
+        for offset in (40, -40):
+            self.new_db()
+            self.good(*self.asking(self.at_the_end(offset)))
+            self.good("verify", self.db)
+            for file in (self.bundle(), self.db):
+                good, out = self.both(file)
+                self.assertFalse(good)
+                self.assertRegex(out, r"wrong: .* between the witnessed heads of its plan and its end there were -?[34][0-9] s "
+                                      r"by the clock of watch, [0-9.]+ to [0-9.]+ s by the file's")
+                self.assertTrue(self.both(file, roster=self.write_roster("few", leave_out=("watch",)))[0])
+        self.new_db()
+        self.good(*self.asking(self.at_the_end(0)))
+        self.assertTrue(self.both(self.db, witnesses=1)[0])
+
+    def test_end_without_an_answer(self):
+        """What is measured is kept; the end can be cosigned later, and the file's clock says how much later."""
+        call = self.good(*self.asking("note=$(cat); case $note in old*) exit 7;; esac; echo \"$note\" | " + self.by("watch")))
+        self.assertRegex(call.err, "0 of 1 witnesses have cosigned the end .*status 7")
+        good, out = self.both(self.db, witnesses=1)
+        self.assertTrue(good, out)
+        self.assertNotIn("its end was witnessed", out)
+        self.cosign("watch", "--since", re.search("--since ([0-9]+)", call.err)[1])
+        self.assertRegex(self.both(self.db, witnesses=1)[1], "its end was witnessed by watch")
 
 
 class Signer(WitnessTest):

@@ -451,8 +451,8 @@ class Verifier:
 
     def signatures(self):
         covered, seen = {}, {}
-        for number, key, signature, log, size, root, kind, utc_ns, uid, campaign in self.ask(
-                "SELECT s.id, s.public_key, s.signature, c.log, c.size, c.root, c.kind, c.utc_ns, g.uid, g.id FROM"
+        for number, key, signature, log, size, root, kind, utc_ns, uid, campaign, stored in self.ask(
+                "SELECT s.id, s.public_key, s.signature, c.log, c.size, c.root, c.kind, c.utc_ns, g.uid, g.id, s.utc_ns FROM"
                 " signature s JOIN checkpoint c ON c.id = s.checkpoint LEFT JOIN campaign g ON"
                 " g.id = c.campaign"):
             note = ("%s\n%s\n%s\n%s %s %s\n" % (
@@ -465,10 +465,10 @@ class Verifier:
                 self.wrong("signature", "signature", number, "does not fit its checkpoint")
             elif self.trusts(key, utc_ns if seconds is None else seconds * 10 ** 9, seconds is not None):
                 covered[log] = max(covered.get(log, 0), size)
-            if seconds is not None and kind == "plan":
-                seen.setdefault(campaign, verify_witness.Witnesses(self.roster)).add(key, seconds)
-        if self.witnesses:
-            verify_witness.check(self, self.witnesses, seen)
+            if seconds is not None and kind in ("plan", "end"):
+                seen.setdefault(campaign, verify_witness.Witnesses(self.roster)).add_row(
+                    kind, key, seconds, utc_ns, stored)
+        verify_witness.check(self, self.witnesses, seen)
         for number, token, root in self.ask("SELECT t.id, token, root FROM timestamp_token t JOIN"
                                             " checkpoint c ON c.id = t.checkpoint"):
             self.stamp(token, root, "timestamp_token", number)

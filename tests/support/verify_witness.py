@@ -60,15 +60,41 @@ def cosigned(signed, key, blob, body):
 
 
 class Witnesses:
-    """Who of a roster saw a plan, by its cosignatures."""
+    """Who of a roster saw a plan, and who an end, by their cosignatures: (seconds, time of the head, stored) by name."""
 
     def __init__(self, entries):
-        self.entries, self.times = entries, {}
+        self.entries, self.times, self.plans, self.ends = entries, {}, {}, {}
+
+    def names(self, key, seconds):
+        return [e.name for e in self.entries if (e.key, e.role) == (key, "witness") and e.counts(seconds * SECOND)]
 
     def add(self, key, seconds):
-        for entry in self.entries:
-            if entry.key == key and entry.role == "witness" and entry.counts(seconds * SECOND):
-                self.times[entry.name] = min(seconds, self.times.get(entry.name, NEVER))
+        for name in self.names(key, seconds):
+            self.times[name] = min(seconds, self.times.get(name, NEVER))
+
+    def add_row(self, kind, key, seconds, head, stored):
+        """A cosignature of a head of the kind "plan" or "end" in the file."""
+        seen = (seconds, head, stored)
+        if kind == "plan":
+            self.add(key, seconds)
+        for name in self.names(key, seconds):
+            if kind == "plan" and (name not in self.plans or seconds < self.plans[name][0]):
+                self.plans[name] = seen
+            if kind == "end" and (name not in self.ends or (-head, seconds) < (-self.ends[name][1], self.ends[name][0])):
+                self.ends[name] = seen
+
+    def contradicted(self, trials, last_end):
+        """Those by whose clocks another time passed from plan to end than by the file's."""
+        for name, (end, end_head, end_stored) in self.ends.items():
+            plan, plan_head, plan_stored = self.plans.get(name, (None, None, None))
+            if plan is None or plan_stored == plan * SECOND or end_stored == end * SECOND or \
+                    min(plan_head, plan_stored, end_head, end_stored) < 1:
+                continue
+            elapsed = (end - plan) * SECOND
+            apart = max(elapsed, 0) / 100 + 2 * SECOND
+            if not end_head - plan_stored - apart <= elapsed <= end_stored - plan_head + apart or \
+                    (end_head == last_end and elapsed < trials - apart):
+                yield name
 
     def take_lines(self, signed, lines, body):
         """The lines of a note: (name, id, blob)."""
@@ -86,7 +112,15 @@ class Witnesses:
 
 
 def check(verifier, wanted, seen):
-    """Every campaign that was planned here needs so many; `seen` has each one's Witnesses."""
+    """Every campaign that was planned here needs so many, whose clocks agree; `seen` has each one's Witnesses."""
+    for number, witnesses in seen.items():
+        (trials,), = verifier.ask("SELECT total(m) FROM (SELECT max(p.end_ns) AS m FROM phase p JOIN trial t ON t.id ="
+                                  " p.trial WHERE t.campaign = ? GROUP BY t.id)", number)
+        (last,), = verifier.ask("SELECT max(utc_ns) FROM checkpoint WHERE campaign = ? AND kind = 'end'", number)
+        for name in witnesses.contradicted(trials or 0, last):
+            verifier.wrong("signature", "campaign", number, "another time passed by the clock of " + name)
+    if not wanted:
+        return
     imports = {row[0] for row in verifier.ask("SELECT campaign FROM import")}
     for (number,) in verifier.ask("SELECT id FROM campaign"):
         starts = [row[0] for row in verifier.ask("SELECT started_utc_ns FROM trial WHERE campaign = ?", number)]

@@ -17,6 +17,7 @@ assay_add_test(NAME test_energy SOURCES unit/test_energy.c LIBS assay_results LA
 assay_add_test(NAME test_series SOURCES unit/test_series.c LIBS assay_results LABELS unit)
 assay_add_test(NAME test_cosignature SOURCES unit/test_cosignature.c LIBS assay_results LABELS unit)
 assay_add_test(NAME test_merkle SOURCES unit/test_merkle.c LIBS assay_results LABELS unit)
+assay_add_test(NAME test_witnessing SOURCES unit/test_witnessing.c LIBS assay_results LABELS unit)
 foreach(name key ledger bundle record roster witness)
     assay_add_test(NAME test_${name} SOURCES unit/test_${name}.c
         LIBS assay_store_fixture LABELS unit)
