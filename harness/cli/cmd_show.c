@@ -11,6 +11,7 @@
 #include "harness/core/member.h"
 #include "harness/core/shell.h"
 #include "harness/core/text.h"
+#include "harness/library/inside.h"
 #include "reports/cell_document.h"
 #include "reports/decision_words.h"
 #include "reports/terminal.h"
@@ -20,7 +21,14 @@
 #include "results/formats/peak_sheet.h"
 #include "results/store/store.h"
 
-enum { KEY_SERIES = 0x100, KEY_DUMP, KEY_READINGS, KEY_PEAKS };
+enum { KEY_SERIES = 0x100, KEY_DUMP, KEY_READINGS, KEY_PEAKS, KEY_RELEASES, KEY_RELEASE_KEY };
+
+/* What the result is held against. */
+struct sheets {
+    json_t *peaks; /* NULL: nothing */
+    bool asks_release;
+    struct releases releases; /* where it asks */
+};
 
 /* The raw samples of every trial as CSV, the form that `assay analyze` reads. */
 static int show_series(struct store *store, int64_t cell)
@@ -122,9 +130,48 @@ static enum status write_result(const struct command_line *line, struct store *s
     return STATUS_OK;
 }
 
+/* Which release ran the campaign of a record; NULL: none is known. */
+static const struct release *release_of(const struct sheets *sheets, const json_t *record)
+{
+    struct digest digest;
+
+    return digest_from_hex(member_string(json_object_get(record, "campaign"), "tool_digest"),
+                           &digest)
+               ? releases_find(&sheets->releases, &digest)
+               : NULL;
+}
+
+static enum status append_release(struct text *out, struct store *store, int64_t cell,
+                                  const struct sheets *sheets, struct error *err)
+{
+    json_auto_t *record = NULL;
+    const struct release *release;
+    AUTO_FREE char *words = NULL, *line = NULL;
+
+    if (!sheets->asks_release)
+        return STATUS_OK;
+    TRY(store_cell_json(store, cell, &record, err));
+    release = release_of(sheets, record);
+    words = release ? release_words(release) : NULL;
+    line = text_format("Program: %s", words ? words : "no release known");
+    if (!line)
+        return error_no_memory(err);
+    text_append_char(out, '\n');
+    output_wrapped(out, line, 0, output_columns());
+    return STATUS_OK;
+}
+
+static json_t *release_json(const struct release *release)
+{
+    return release ? json_pack("{s:O, s:O, s:O}", "name", release->name, "builder",
+                               release->builder, "source", release->source)
+                   : json_null();
+}
+
 static int show(const struct command_line *line, struct store *store, void *context)
 {
-    const json_t *peaks = context;
+    const struct sheets *sheets = context;
+    const json_t *peaks = sheets->peaks;
     struct error err = ERROR_INIT;
     CLEANUP(text_finish) struct text out = TEXT_INIT;
     int64_t row;
@@ -145,11 +192,14 @@ static int show(const struct command_line *line, struct store *store, void *cont
             return command_fail(&err);
         if (peaks)
             json_object_set_new(record, "peaks", peak_shares(record, peaks, NULL));
+        if (sheets->asks_release)
+            json_object_set_new(record, "release", release_json(release_of(sheets, record)));
         results_view_findings(member_in(record, "estimate", "findings"),
                               member_string(record, "id"));
         return output_json(record);
     }
-    if (write_result(line, store, row, peaks, &out, &err) != STATUS_OK)
+    if (write_result(line, store, row, peaks, &out, &err) != STATUS_OK ||
+        append_release(&out, store, row, sheets, &err) != STATUS_OK)
         return command_fail(&err);
     return output_text(&out);
 }
@@ -157,7 +207,8 @@ static int show(const struct command_line *line, struct store *store, void *cont
 static int run(const struct command_line *line)
 {
     struct error err = ERROR_INIT;
-    json_auto_t *peaks = NULL;
+    struct sheets sheets = {.asks_release = command_has(line, KEY_RELEASES)};
+    int result;
 
     if (command_has(line, KEY_JSON) &&
         (command_has(line, KEY_SERIES) || command_has(line, KEY_DUMP))) {
@@ -166,9 +217,16 @@ static int run(const struct command_line *line)
         return command_fail(&err);
     }
     if (command_has(line, KEY_PEAKS) &&
-        peak_sheet_read(command_value(line, KEY_PEAKS), &peaks, &err) != STATUS_OK)
+        peak_sheet_read(command_value(line, KEY_PEAKS), &sheets.peaks, &err) != STATUS_OK)
         return command_fail(&err);
-    return with_store(line, STORE_READ, show, peaks);
+    result =
+        library_releases(command_value(line, KEY_RELEASES), command_value(line, KEY_RELEASE_KEY),
+                         &sheets.releases, &err) == STATUS_OK
+            ? with_store(line, STORE_READ, show, &sheets)
+            : command_fail(&err);
+    json_decref(sheets.peaks);
+    releases_finish(&sheets.releases);
+    return result;
 }
 
 static const struct argp_option options[] = {
@@ -183,6 +241,9 @@ static const struct argp_option options[] = {
      "what lscpu, clinfo, nvidia-smi ... said of the machine before its campaign, verbatim"},
     {"peaks", KEY_PEAKS, "FILE", 0,
      "declared peaks, CSV (`assay decide --help`): which share of them the result reached"},
+    {"releases", KEY_RELEASES, "FILE", 0,
+     "signed statements of releases: which of them the program is (see assay verify)"},
+    {"release-key", KEY_RELEASE_KEY, "PUBLIC|FILE", 0, "whose key has signed each of them"},
     {0}};
 
 const struct command command_show = {

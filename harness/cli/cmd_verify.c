@@ -20,7 +20,9 @@ enum {
     KEY_THREADS,
     KEY_TSA,
     KEY_ROSTER,
-    KEY_WITNESSES
+    KEY_WITNESSES,
+    KEY_RELEASES,
+    KEY_RELEASE_KEY
 };
 
 #define KEYS_MAX 16
@@ -205,6 +207,8 @@ static enum status read_options(const struct command_line *line, const char *key
     options->threads = (int)count;
     options->keys = keys;
     options->roster = command_value(line, KEY_ROSTER);
+    options->releases = command_value(line, KEY_RELEASES);
+    options->release_key = command_value(line, KEY_RELEASE_KEY);
     options->expect_head = command_value(line, KEY_HEAD);
     options->nonce = command_value(line, KEY_NONCE);
     options->tsa_ca = command_value(line, KEY_TSA);
@@ -294,6 +298,10 @@ static const struct argp_option options[] = {
     {"witnesses", KEY_WITNESSES, "K", 0,
      "every campaign's plan must have been cosigned before its first trial by K witnesses of the "
      "roster"},
+    {"releases", KEY_RELEASES, "FILE", 0,
+     "every campaign must have been run by a program that these signed statements name (in-toto, "
+     "SLSA provenance v1, in DSSE envelopes)"},
+    {"release-key", KEY_RELEASE_KEY, "PUBLIC|FILE", 0, "whose key has signed each of them"},
     {"nonce", KEY_NONCE, "TEXT", 0, "every campaign must answer this nonce"},
     {"tsa-ca", KEY_TSA, "FILE", 0,
      "certificates (PEM) of time-stamping authorities that you trust: every time stamp must be "
@@ -327,7 +335,10 @@ const struct command command_verify = {
         "of the key may still have chosen what to keep: a plan that others saw before its "
         "first trial (--roster, --witnesses) shows which campaign was meant. Where they saw its "
         "end, "
-        "too, the time that passed by their clocks must agree with the file's.",
+        "too, the time that passed by their clocks must agree with the file's. --releases names "
+        "the "
+        "release that measured: statements, which harness/package/provenance.py makes of a "
+        "reproducible build.",
     .options = options,
     .groups = GROUP_STORE | GROUP_JSON | GROUP_QUIET,
     .arguments_max = 1,

@@ -23,10 +23,17 @@ static const struct member estimate_series_members[] = {
 };
 static const struct type estimate_series =
     TYPE_OF_MEMBERS(estimate_series_members, .def = "series");
+static const struct type release = TYPE_OF({
+    SHOWN("name", TEXT),
+    SHOWN("builder", TEXT, .help = "who built it, by the statement"),
+    SHOWN("source", TEXT, .help = "URI and commit; empty: not stated"),
+});
 const struct type schema_show = TYPE_OF({
     MEMBER_ALL_OF(store_cell_type),
     OPTIONAL("peaks", RECORD, .of = &peak_shares_type,
              .help = "shares of declared peaks (--peaks)"),
+    OPTIONAL_OR_NULL("release", RECORD, .of = &release,
+                     .help = "which release its program is (--releases); null: no release known"),
 });
 
 /* ---- comparisons ---- */

@@ -67,6 +67,13 @@ struct assay_comparison {
 enum status library_verify(const char *path, struct verify_options *options,
                            struct verify_summary *ret, struct error *err);
 
+/*
+ * What the file of statements says of releases (releases.h), signed by this public key, or a file
+ * of it; both NULL: nothing is read. INVALID also for a file that is not there.
+ */
+enum status library_releases(const char *path, const char *key, struct releases *ret,
+                             struct error *err);
+
 /* The estimate as outsiders see it, which stays as long as `estimate`; NULL: no memory. */
 struct assay_estimate *library_estimate(const struct estimate *estimate, bool claimed);
 

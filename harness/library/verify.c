@@ -109,11 +109,27 @@ static enum status read_roster(const struct assay_verify_options *asked, struct 
     return STATUS_OK;
 }
 
+enum status library_releases(const char *path, const char *key, struct releases *ret,
+                             struct error *err)
+{
+    struct key_public public;
+
+    if (!path != !key)
+        return error_set(err, STATUS_INVALID,
+                         "--releases and --release-key go together: the statements, and whose key "
+                         "has signed them");
+    if (path && (key_public_read(key, &public, err) != STATUS_OK ||
+                 releases_read(path, &public, ret, err) != STATUS_OK))
+        return err->code = err->code == STATUS_NO_MEMORY ? STATUS_NO_MEMORY : STATUS_INVALID;
+    return STATUS_OK;
+}
+
 static enum status check(struct assay_verification *verification, struct error *err)
 {
     const struct assay_verify_options *asked = &verification->asked;
     struct key_public keys[KEYS_MAX];
     CLEANUP(roster_finish) struct roster roster = {0};
+    CLEANUP(releases_finish) struct releases releases = {0};
     struct verify_options options = {.context = verification,
                                      .found = found,
                                      .campaign = take_campaign,
@@ -131,6 +147,8 @@ static enum status check(struct assay_verification *verification, struct error *
 
     TRY(read_keys(asked, keys, err));
     TRY(read_roster(asked, &roster, &options, err));
+    TRY(library_releases(asked->releases, asked->release_key, &releases, err));
+    options.releases = asked->releases ? &releases : NULL;
     if (asked->tsa_ca && access(asked->tsa_ca, R_OK) != 0)
         return error_set(err, STATUS_INVALID, "%s: %s", asked->tsa_ca, strerror(errno));
     verification->summary.authors = verify_asks_for_authors(&options);

@@ -18,6 +18,7 @@
 #include "harness/core/digest.h"
 #include "harness/core/status.h"
 #include "results/evidence/key.h"
+#include "results/evidence/releases.h"
 #include "results/evidence/roster.h"
 
 /* One list gives the checks, their names and meanings. */
@@ -85,7 +86,8 @@ struct verify_options {
     int64_t witnesses;           /* of the roster, that must have seen each plan before it ran */
     const char
         *tsa_ca; /* PEM: whose time stamps are believed; NULL: their signatures stay unchecked */
-    int threads; /* that check records and samples; 0: as many as there are processors */
+    const struct releases *releases; /* one of which every campaign's program must be; NULL: any */
+    int threads;         /* that check records and samples; 0: as many as there are processors */
     bool skip_estimates; /* leave out what takes longest */
     /* This process has just made the file with store_open and entered its records itself, so that
      * structure, schema and tables are not compared with what it would make again. */

@@ -378,6 +378,11 @@
       "%s", NULL)                                                                                  \
     X(PLAN_WITNESSES_FEW, "plan_witnesses_few", SIGNATURE, WRONG, "campaign",                      \
       "%s", NULL)                                                                                  \
+    X(RELEASE, "release", SIGNATURE, NOTE, "campaign",                                             \
+      "campaign %.8s was run by a release: %s", NULL)                                              \
+    X(RELEASE_NONE, "release_none", SIGNATURE, WRONG, "campaign",                                  \
+      "no release known: campaign %.8s was run by the program with the SHA-256 %s, which no "      \
+      "statement of --releases names", NULL)                                                       \
     X(WITNESS_ELAPSED, "witness_elapsed", SIGNATURE, WRONG, "campaign",                            \
       "between the witnessed heads of its plan and its end there were %s: a clock was slow, fast "  \
       "or set", NULL)                                                                              \

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "results/evidence/cosignature.h"
 #include "results/evidence/note.h"
 #include "results/evidence/timestamp.h"
@@ -388,6 +389,32 @@ static void tell_witnesses(struct verify *verify)
     sqlite3_finalize(rows);
 }
 
+/* Which release ran each campaign. What another program measured, assay has only taken in. */
+static void tell_releases(struct verify *verify)
+{
+    sqlite3_stmt *row = verify_prepare(
+        verify, verify->db,
+        "SELECT id, uid, tool_digest FROM campaign WHERE id NOT IN (SELECT campaign FROM import)"
+        " OR id IN (SELECT campaign FROM trial) ORDER BY id",
+        VERIFY_SIGNATURE, "campaign");
+
+    while (row && verify_step(verify, row, VERIFY_SIGNATURE, "campaign")) {
+        struct digest digest = {{0}};
+        const struct release *release = column_digest(row, 2, &digest)
+                                            ? releases_find(verify->options->releases, &digest)
+                                            : NULL;
+        AUTO_FREE char *words = release ? release_words(release) : NULL;
+        char key[24], hex[DIGEST_HEX_SIZE];
+
+        if (release)
+            VERIFY_REPORT(verify, RELEASE, key_of(row, key), text_at(row, 1), words ? words : "");
+        else
+            VERIFY_REPORT(verify, RELEASE_NONE, key_of(row, key), text_at(row, 1),
+                          digest_hex(&digest, hex));
+    }
+    sqlite3_finalize(row);
+}
+
 static void tell_cover(struct verify *verify)
 {
     struct verify_summary *summary = verify->summary;
@@ -433,6 +460,8 @@ enum status verify_signatures(struct verify *verify, struct error *err)
         check_rest(verify);
     }
     tell_witnesses(verify);
+    if (verify->options->releases)
+        tell_releases(verify);
     tell_cover(verify);
     return STATUS_OK;
 }

@@ -15,7 +15,7 @@
 #include <stdio.h>
 
 #include "harness/core/status.h"
-#include "results/formats/dsse.h"
+#include "results/evidence/dsse.h"
 #include "results/store/store.h"
 
 struct export_request {

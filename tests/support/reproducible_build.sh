@@ -2,8 +2,8 @@
 # usage: reproducible_build.sh SOURCE BUILD [CMAKE-OPTION...]
 #
 # Builds the source a second time, from a copy in another folder, and compares program and library
-# with those of BUILD byte by byte: nothing of the place or time of a build may be in it. Exit status:
-# 0 equal, 1 different, 77 cannot be tried here.
+# with those of BUILD byte by byte: nothing of the place or time of a build may be in it. Prints the
+# digests of both (harness/package/provenance.py makes a signed statement of them). Exit status: 0 equal, 1 different, 77 cannot be tried here.
 set -euo pipefail
 
 [[ $# -ge 2 ]] || { sed -n '2s/^# //p' "$0" >&2; exit 2; }
@@ -34,7 +34,7 @@ if ! {
 fi
 for file in bin/assay lib/libassay.so; do
     if cmp "$first/$file" "$elsewhere/build/$file"; then
-        sha256sum <"$first/$file"
+        (cd "$first" && sha256sum "$file")
     else
         echo "the same source gave another $file in $elsewhere; what differs:"
         diff <(strings -a "$first/$file") <(strings -a "$elsewhere/build/$file") | head -20 || true

@@ -20,6 +20,7 @@ import verify_body
 import verify_estimates
 import verify_heads
 import verify_rules
+import verify_release
 import verify_witness
 from verify_body import RESULTS, sha256
 
@@ -208,9 +209,11 @@ class Verifier:
     STEPS = ("schema", "structure", "load", "forms", "project", "tables", "blobs", "logs", "signatures", "samples",
              "complete", "rules", "verdicts")
 
-    def __init__(self, path, keys=(), head=None, nonce=None, tsa_ca=None, roster=None, witnesses=0):
+    def __init__(self, path, keys=(), head=None, nonce=None, tsa_ca=None, roster=None, witnesses=0,
+                 releases=None, release_key=None):
         self.path, self.keys, self.head, self.nonce, self.tsa_ca = path, keys, head, nonce, tsa_ca
         self.roster, self.witnesses = verify_witness.read(roster), witnesses
+        self.releases = verify_release.read(releases, release_key, verify_heads.signed) if releases else None
         self.findings, self.notes, self.file, self.version = [], [], None, len(SCRIPTS)
         self.records, self.content, self.chunks, self.log_names = [], {}, [], {}
 
@@ -469,6 +472,8 @@ class Verifier:
                 seen.setdefault(campaign, verify_witness.Witnesses(self.roster)).add_row(
                     kind, key, seconds, utc_ns, stored)
         verify_witness.check(self, self.witnesses, seen)
+        if self.releases is not None:
+            verify_release.check(self)
         for number, token, root in self.ask("SELECT t.id, token, root FROM timestamp_token t JOIN"
                                             " checkpoint c ON c.id = t.checkpoint"):
             self.stamp(token, root, "timestamp_token", number)
@@ -590,6 +595,8 @@ def main():
     parser.add_argument("--nonce")
     parser.add_argument("--roster", type=argparse.FileType(encoding="utf-8"))
     parser.add_argument("--witnesses", type=int, default=0)
+    parser.add_argument("--releases", type=argparse.FileType(encoding="utf-8"))
+    parser.add_argument("--release-key")
     parser.add_argument("--tsa-ca", help="certificates of time-stamping authorities, PEM")
     asked = parser.parse_args()
     if asked.expect_head and not re.fullmatch("([0-9]+:)?[0-9a-fA-F]{64}", asked.expect_head):
@@ -598,7 +605,8 @@ def main():
     try:
         kind = verify_bundle.Bundle if verify_bundle.begins_as_one(asked.file) else Verifier
         reader = kind(asked.file, asked.key, asked.expect_head, asked.nonce, asked.tsa_ca,
-                      asked.roster.read() if asked.roster else None, asked.witnesses)
+                      asked.roster.read() if asked.roster else None, asked.witnesses,
+                      asked.releases.read() if asked.releases else None, asked.release_key)
         findings = reader.run()
     except (Refused, OSError) as error:
         print("%s: %s" % (asked.file, error), file=sys.stderr)

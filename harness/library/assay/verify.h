@@ -32,11 +32,17 @@ struct assay_verify_options {
      * "estimates" ...; total 0: not known. False stops: INTERRUPTED.
      */
     bool (*progress)(void *context, const char *doing, uint64_t done, uint64_t total);
+    /*
+     * File of signed statements (in-toto, SLSA provenance v1) of which program is a release, and
+     * the public key, or a file of it, that must have signed each: every campaign must have been
+     * run by such a program. Both or neither.
+     */
+    const char *releases, *release_key;
 };
 #define ASSAY_VERIFY_OPTIONS_INIT                                                                  \
     {                                                                                              \
         sizeof(struct assay_verify_options), NULL, NULL, NULL, 0, NULL, 0, NULL, 0, false, 0,      \
-            NULL, NULL                                                                             \
+            NULL, NULL, NULL, NULL                                                                 \
     }
 
 struct assay_verify_finding {
