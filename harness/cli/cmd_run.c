@@ -41,6 +41,7 @@ enum {
     KEY_WITNESS_COMMAND,
     KEY_WITNESSES,
     KEY_ROSTER,
+    KEY_QUOTE,
     KEY_WORKER,
     KEY_OVER
 };
@@ -280,6 +281,7 @@ static int run_campaign(const struct command_line *line, struct store *store,
         return command_fail(&err);
     options.key = signing_key(&signing);
     options.witnesses = run_witnesses_hold(&witnesses);
+    options.quote_key = command_value(line, KEY_QUOTE);
     status = interrupt_open(INTERRUPT_TRIALS, &options.wake_fd, &err);
     if (status == STATUS_OK)
         status = campaign_run(campaign, &options, &summary, &err);
@@ -419,6 +421,12 @@ static bool is_wrong(const struct command_line *line)
                   "--witness-command, and give it to `assay run --plan`");
         return true;
     }
+    if (command_has(line, KEY_PLAN_ONLY) && command_has(line, KEY_QUOTE)) {
+        log_error(
+            "--plan-only runs nothing, so no TPM quotes it: leave out --quote, and give it to "
+            "`assay run --plan`");
+        return true;
+    }
     if (read_witnesses(line, &witnesses, &err) != STATUS_OK) {
         command_say(&err);
         return true;
@@ -553,6 +561,9 @@ static const struct argp_option options[] = {
      "cosignatures (see assay witness), until there are enough"},
     {"witnesses", KEY_WITNESSES, "K", 0, "how many witnesses must have cosigned the plan"},
     {"roster", KEY_ROSTER, "FILE", 0, "the witnesses whose cosignatures count"},
+    {"quote", KEY_QUOTE, "HANDLE|FILE", 0,
+     "have this key of the machine's TPM 2.0 (tpm2-tools) sign the heads of plan and end, with the "
+     "PCRs, its clock, and the log of the boot"},
     {"order-seed", KEY_ORDER_SEED, "N", 0, "seed of the trials' order (default: drawn at random)"},
     {"nonce", KEY_NONCE, "TEXT", 0,
      "text from a buyer that becomes part of the recorded plan, and of the seed of the data"},
@@ -579,6 +590,18 @@ const struct command command_run = {
         "trials of the same cells took, or by the protocol and the size of the work; after each "
         "trial it says so again. Ctrl-C ends a run early and shows the results of the finished "
         "trials.\n"
+        "\n"
+        "--quote has a TPM 2.0 sign what is measured when: tpm2_quote with the root of the plan's "
+        "head "
+        "as nonce, and of the end's. The key is a restricted signing key of that TPM, which stays "
+        "in "
+        "it:\n"
+        "\n"
+        "  tpm2_createek -c ek.ctx -G ecc -u ek.pub\n"
+        "  tpm2_createak -C ek.ctx -c ak.ctx -G ecc -g sha256 -s ecdsa -u ak.pem -f pem -n "
+        "ak.name\n"
+        "  tpm2_evictcontrol -C o -c ak.ctx 0x81010002\n"
+        "  assay run triad --quote 0x81010002\n"
         "\n"
         "A precision that a device lacks ends its cell as unsupported, with the reason.\n"
         "\n"

@@ -22,7 +22,8 @@ enum {
     KEY_ROSTER,
     KEY_WITNESSES,
     KEY_RELEASES,
-    KEY_RELEASE_KEY
+    KEY_RELEASE_KEY,
+    KEY_QUOTE_KEY
 };
 
 #define KEYS_MAX 16
@@ -209,6 +210,7 @@ static enum status read_options(const struct command_line *line, const char *key
     options->roster = command_value(line, KEY_ROSTER);
     options->releases = command_value(line, KEY_RELEASES);
     options->release_key = command_value(line, KEY_RELEASE_KEY);
+    options->quote_key = command_value(line, KEY_QUOTE_KEY);
     options->expect_head = command_value(line, KEY_HEAD);
     options->nonce = command_value(line, KEY_NONCE);
     options->tsa_ca = command_value(line, KEY_TSA);
@@ -302,6 +304,10 @@ static const struct argp_option options[] = {
      "every campaign must have been run by a program that these signed statements name (in-toto, "
      "SLSA provenance v1, in DSSE envelopes)"},
     {"release-key", KEY_RELEASE_KEY, "PUBLIC|FILE", 0, "whose key has signed each of them"},
+    {"quote-key", KEY_QUOTE_KEY, "FILE", 0,
+     "every campaign's plan and end must have been quoted by the TPM with this public key (PEM; "
+     "see "
+     "`assay run --quote`)"},
     {"nonce", KEY_NONCE, "TEXT", 0, "every campaign must answer this nonce"},
     {"tsa-ca", KEY_TSA, "FILE", 0,
      "certificates (PEM) of time-stamping authorities that you trust: every time stamp must be "

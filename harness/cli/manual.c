@@ -23,6 +23,8 @@ static const char *const environment[][2] = {
     {"ASSAY_LIB_NAME", "File to open as the vendor library NAME (ASSAY_LIB_OPENCL, ...)."},
     {"ASSAY_NULL", "What the null backend, which tests the tool, pretends and breaks."},
     {"ASSAY_PROBE_TIMEOUT", "Time that a backend may take to list its devices (60s)."},
+    {"ASSAY_TPM_LOG", "The boot's event log that `assay run --quote` keeps (the kernel's "
+                      "binary_bios_measurements)."},
     {"ASSAY_TOOL_TIMEOUT", "Time that a vendor's tool may take to report (15s)."},
     {"ASSAY_WORKER",
      "Program to start in place of assay's own worker; it speaks the worker protocol. What it "

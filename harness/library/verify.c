@@ -11,6 +11,7 @@
 #include "harness/library/inside.h"
 #include "harness/runner/cell_from_record.h"
 #include "results/evidence/bundle.h"
+#include "results/evidence/quote.h"
 #include "results/evidence/witnessing.h"
 
 #define KEYS_MAX 16
@@ -130,6 +131,7 @@ static enum status check(struct assay_verification *verification, struct error *
     struct key_public keys[KEYS_MAX];
     CLEANUP(roster_finish) struct roster roster = {0};
     CLEANUP(releases_finish) struct releases releases = {0};
+    struct digest quote_key;
     struct verify_options options = {.context = verification,
                                      .found = found,
                                      .campaign = take_campaign,
@@ -149,6 +151,9 @@ static enum status check(struct assay_verification *verification, struct error *
     TRY(read_roster(asked, &roster, &options, err));
     TRY(library_releases(asked->releases, asked->release_key, &releases, err));
     options.releases = asked->releases ? &releases : NULL;
+    if (asked->quote_key && quote_key_read(asked->quote_key, &quote_key, err) != STATUS_OK)
+        return err->code = STATUS_INVALID;
+    options.quote_key = asked->quote_key ? &quote_key : NULL;
     if (asked->tsa_ca && access(asked->tsa_ca, R_OK) != 0)
         return error_set(err, STATUS_INVALID, "%s: %s", asked->tsa_ca, strerror(errno));
     verification->summary.authors = verify_asks_for_authors(&options);

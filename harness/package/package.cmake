@@ -36,5 +36,5 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS
     "gcc | clang, libc6-dev, ocl-icd-libopencl1 | libopencl1, pocl-opencl-icd | opencl-icd, libcurl4 | libcurl4t64, ca-certificates")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS
-    "libdnnl3 | libdnnl2 | libdnnl3.6, libclblast1, openssl, python3-venv, bash-completion")
+    "libdnnl3 | libdnnl2 | libdnnl3.6, libclblast1, openssl, python3-venv, tpm2-tools, bash-completion")
 include(CPack)

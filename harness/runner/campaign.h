@@ -55,6 +55,7 @@ struct campaign_options {
     int64_t jitter_ns;     /* test for jitter beforehand, at least so long */
     const struct key *key; /* signs the log at the plan and at the end; NULL: not signed */
     const struct witness_hold *witnesses; /* who must see the plan before; NULL: nobody */
+    const char *quote_key; /* the TPM's, that quotes plan and end (quote_take.h); NULL: none does */
 };
 
 /* The result of running. */
@@ -105,7 +106,8 @@ enum status campaign_plan(struct campaign *campaign, const struct key *key,
  * campaign from the trials that are done, which the estimate says. Before the first trial and at
  * the end the log gets a checkpoint, signed when there is a key. Where witnesses are asked for,
  * it holds before the first trial until they have cosigned, and they are shown the end of a
- * campaign that was not interrupted; INVALID when trials have run already.
+ * campaign that was not interrupted; INVALID when trials have run already. UNAVAILABLE: the plan
+ * cannot be quoted, and nothing has run; an end that cannot is said.
  * Returns OK also when trials failed or the user interrupted (see the summary); an error is the
  * store's or the system's, and what was finished before is kept.
  */

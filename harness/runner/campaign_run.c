@@ -14,6 +14,7 @@
 #include "results/store/lease.h"
 #include "harness/runner/maps.h"
 #include "harness/runner/progress.h"
+#include "harness/runner/quote_take.h"
 #include "harness/runner/trial.h"
 #include "protocols/same_stack.h"
 #include "protocols/serving/declared.h"
@@ -353,7 +354,25 @@ static enum status begin(struct campaign *campaign, const struct campaign_option
     if (!campaign->planned)
         TRY(ledger_add_checkpoint(campaign->store, campaign->resumed ? "resume" : "plan",
                                   campaign->row, options->key, NULL, err));
-    return STATUS_OK;
+    return options->quote_key ? quote_take(campaign->store, campaign->row, options->quote_key, err)
+                              : STATUS_OK;
+}
+
+/* The head of the end, quoted where that is asked for, and then once more, with the quote below. */
+static enum status end(struct campaign *campaign, const struct campaign_options *options,
+                       struct ledger_checkpoint *ret, struct error *err)
+{
+    struct error reason = ERROR_INIT;
+
+    TRY(ledger_add_checkpoint(campaign->store, "end", campaign->row, options->key, ret, err));
+    if (!options->quote_key)
+        return STATUS_OK;
+    if (quote_take(campaign->store, campaign->row, options->quote_key, &reason) != STATUS_OK) {
+        if (reason.code != STATUS_UNAVAILABLE)
+            return error_set(err, reason.code, "%s", reason.message);
+        log_warning("the end is not quoted: %s", reason.message);
+    }
+    return ledger_add_checkpoint(campaign->store, "end", campaign->row, options->key, ret, err);
 }
 
 enum status campaign_run(struct campaign *campaign, const struct campaign_options *options,
@@ -372,7 +391,7 @@ enum status campaign_run(struct campaign *campaign, const struct campaign_option
                                     .wake_fd = options->wake_fd};
     CLEANUP(pending_finish) struct pending pending = {0};
     CLEANUP(expected_finish) struct expected expected = {0};
-    struct ledger_checkpoint end;
+    struct ledger_checkpoint head;
     enum status status;
 
     TRY(store_pending_trials(campaign->store, campaign->row, &pending.trials, &pending.count, err));
@@ -410,9 +429,9 @@ enum status campaign_run(struct campaign *campaign, const struct campaign_option
     TRY(estimate_cells(campaign, err));
     TRY(store_add_campaign_event(campaign->store, campaign->row,
                                  summary.interrupted ? "interrupted" : "finished", NULL, err));
-    TRY(ledger_add_checkpoint(campaign->store, "end", campaign->row, options->key, &end, err));
+    TRY(end(campaign, options, &head, err));
     if (options->witnesses && !summary.interrupted)
-        TRY(witness_end(campaign->store, campaign->row, &end, options->witnesses, options->wake_fd,
+        TRY(witness_end(campaign->store, campaign->row, &head, options->witnesses, options->wake_fd,
                         err));
     *ret = summary;
     return STATUS_OK;

@@ -86,6 +86,7 @@ struct verify_options {
     int64_t witnesses;           /* of the roster, that must have seen each plan before it ran */
     const char
         *tsa_ca; /* PEM: whose time stamps are believed; NULL: their signatures stay unchecked */
+    const struct digest *quote_key;  /* of the TPM that must have quoted each campaign; NULL: any */
     const struct releases *releases; /* one of which every campaign's program must be; NULL: any */
     int threads;         /* that check records and samples; 0: as many as there are processors */
     bool skip_estimates; /* leave out what takes longest */

@@ -190,6 +190,8 @@ enum status verify_tree(struct verify *verify, struct error *err);
 /* verify_tables.c: tables and blobs against the records. */
 enum status verify_tables(struct verify *verify, struct error *err);
 enum status verify_signatures(struct verify *verify, struct error *err);
+/* verify_quote.c: what TPMs signed of heads. */
+void verify_quotes(struct verify *verify);
 /* verify_shown.c: what a reader does not see, and should know of. */
 enum status verify_shown(struct verify *verify, struct error *err);
 enum status verify_complete(struct verify *verify, struct error *err);

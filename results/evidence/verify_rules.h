@@ -383,6 +383,20 @@
     X(RELEASE_NONE, "release_none", SIGNATURE, WRONG, "campaign",                                  \
       "no release known: campaign %.8s was run by the program with the SHA-256 %s, which no "      \
       "statement of --releases names", NULL)                                                       \
+    X(QUOTE, "quote", SIGNATURE, NOTE, "campaign",                                                 \
+      "a TPM quoted the heads of plan and end of campaign %.8s, %.3f s apart by its clock; PCRs %s; "\
+      "its key has the SHA-256 %s, and that it is a TPM's is for whoever knows the key to say "     \
+      "(--quote-key)", NULL)                                                                       \
+    X(QUOTE_BAD, "quote_bad", SIGNATURE, WRONG, "dump",                                            \
+      "%s", NULL)                                                                                  \
+    X(QUOTE_CLOCK, "quote_clock", SIGNATURE, WRONG, "campaign",                                    \
+      "between plan and end of campaign %.8s there were %.3f s by the clock of its TPM, %.3f to "  \
+      "%.3f s by the file's: a clock was slow, fast or set", NULL)                                 \
+    X(QUOTE_RESET, "quote_reset", SIGNATURE, NOTE, "campaign",                                     \
+      "the machine of campaign %.8s was started again between the quotes of its plan and its end", \
+      NULL)                                                                                        \
+    X(QUOTE_NONE, "quote_none", SIGNATURE, WRONG, "campaign",                                      \
+      "campaign %.8s has no good quotes of its plan and its end by the key of --quote-key", NULL)  \
     X(WITNESS_ELAPSED, "witness_elapsed", SIGNATURE, WRONG, "campaign",                            \
       "between the witnessed heads of its plan and its end there were %s: a clock was slow, fast "  \
       "or set", NULL)                                                                              \

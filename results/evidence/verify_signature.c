@@ -460,6 +460,7 @@ enum status verify_signatures(struct verify *verify, struct error *err)
         check_rest(verify);
     }
     tell_witnesses(verify);
+    verify_quotes(verify);
     if (verify->options->releases)
         tell_releases(verify);
     tell_cover(verify);

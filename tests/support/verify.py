@@ -20,6 +20,7 @@ import verify_body
 import verify_estimates
 import verify_heads
 import verify_rules
+import verify_quote
 import verify_release
 import verify_witness
 from verify_body import RESULTS, sha256
@@ -210,9 +211,10 @@ class Verifier:
              "complete", "rules", "verdicts")
 
     def __init__(self, path, keys=(), head=None, nonce=None, tsa_ca=None, roster=None, witnesses=0,
-                 releases=None, release_key=None):
+                 releases=None, release_key=None, quote_key=None):
         self.path, self.keys, self.head, self.nonce, self.tsa_ca = path, keys, head, nonce, tsa_ca
         self.roster, self.witnesses = verify_witness.read(roster), witnesses
+        self.quote_key = quote_key
         self.releases = verify_release.read(releases, release_key, verify_heads.signed) if releases else None
         self.findings, self.notes, self.file, self.version = [], [], None, len(SCRIPTS)
         self.records, self.content, self.chunks, self.log_names = [], {}, [], {}
@@ -472,6 +474,7 @@ class Verifier:
                 seen.setdefault(campaign, verify_witness.Witnesses(self.roster)).add_row(
                     kind, key, seconds, utc_ns, stored)
         verify_witness.check(self, self.witnesses, seen)
+        verify_quote.check(self, self.quote_key)
         if self.releases is not None:
             verify_release.check(self)
         for number, token, root in self.ask("SELECT t.id, token, root FROM timestamp_token t JOIN"
@@ -597,6 +600,7 @@ def main():
     parser.add_argument("--witnesses", type=int, default=0)
     parser.add_argument("--releases", type=argparse.FileType(encoding="utf-8"))
     parser.add_argument("--release-key")
+    parser.add_argument("--quote-key", type=argparse.FileType("rb"))
     parser.add_argument("--tsa-ca", help="certificates of time-stamping authorities, PEM")
     asked = parser.parse_args()
     if asked.expect_head and not re.fullmatch("([0-9]+:)?[0-9a-fA-F]{64}", asked.expect_head):
@@ -606,7 +610,8 @@ def main():
         kind = verify_bundle.Bundle if verify_bundle.begins_as_one(asked.file) else Verifier
         reader = kind(asked.file, asked.key, asked.expect_head, asked.nonce, asked.tsa_ca,
                       asked.roster.read() if asked.roster else None, asked.witnesses,
-                      asked.releases.read() if asked.releases else None, asked.release_key)
+                      asked.releases.read() if asked.releases else None, asked.release_key,
+                      asked.quote_key.read() if asked.quote_key else None)
         findings = reader.run()
     except (Refused, OSError) as error:
         print("%s: %s" % (asked.file, error), file=sys.stderr)

@@ -38,11 +38,12 @@ struct assay_verify_options {
      * run by such a program. Both or neither.
      */
     const char *releases, *release_key;
+    const char *quote_key; /* PEM file: public key of the TPM that must have quoted each campaign */
 };
 #define ASSAY_VERIFY_OPTIONS_INIT                                                                  \
     {                                                                                              \
         sizeof(struct assay_verify_options), NULL, NULL, NULL, 0, NULL, 0, NULL, 0, false, 0,      \
-            NULL, NULL, NULL, NULL                                                                 \
+            NULL, NULL, NULL, NULL, NULL                                                           \
     }
 
 struct assay_verify_finding {
