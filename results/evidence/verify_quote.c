@@ -1,4 +1,5 @@
 /* Quotes of TPMs at a campaign's plan and end. */
+#include "harness/core/shortage.h"
 #include "results/evidence/quote.h"
 #include "results/evidence/verify_internal.h"
 
@@ -52,8 +53,11 @@ static const char *take_quote(struct verify *verify, int64_t campaign, sqlite3_s
     struct quoted quoted = {.kept_ns = sqlite3_column_int64(row, 1)};
     bool is_end = false;
 
-    if (quote_read(text_at(row, 2), &quoted.quote, err) != STATUS_OK)
+    if (quote_read(text_at(row, 2), &quoted.quote, err) != STATUS_OK) {
+        if (err->code == STATUS_NO_MEMORY)
+            shortage_note();
         return err->message;
+    }
     if (!find_head(verify, campaign, &quoted, &is_end))
         return "its nonce is the root of no head of its campaign: it was made for something else";
     if (quotes->has_plan && !digest_equal(&quotes->plan.quote.key, &quoted.quote.key))
