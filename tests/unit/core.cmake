@@ -1,6 +1,6 @@
 # Tests of harness/core, one executable a source.
 foreach(name status array log clock shell text text_parse text_unicode digest canonical file random reading
-        precision declaration processor denormals filter type)
+        precision declaration processor denormals filter type noted_file)
     assay_add_test(NAME test_core_${name} SOURCES unit/test_core_${name}.c LABELS unit)
 endforeach()
 

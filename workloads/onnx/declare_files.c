@@ -4,8 +4,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "harness/core/file.h"
 #include "harness/core/cleanup.h"
+#include "harness/core/file.h"
+#include "harness/core/noted_file.h"
 #include "workloads/declaration.h"
 #include "workloads/onnx/external.h"
 #include "workloads/onnx/onnx.h"
@@ -40,7 +41,7 @@ static enum status look_at(const struct declaration *declaration, const struct n
     if (!digest_equal(&found, file->wanted))
         return declaration_error(declaration, path, err, "%s is another file: its SHA-256 is %s",
                                  full, digest_hex(&found, hex));
-    onnx_file_note(file->wanted, full);
+    noted_file_note(file->wanted, full);
     *ret_size = (uint64_t)about.st_size;
     return STATUS_OK;
 }

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "harness/core/cleanup.h"
+#include "harness/core/noted_file.h"
 #include "workloads/kinds.h"
 #include "workloads/onnx/external.h"
 
@@ -32,7 +33,7 @@ static enum status join_weights(struct onnx_instance *instance, struct onnx_side
         struct stat about;
 
         files[i].location = data->location;
-        TRY(onnx_file_find(&data->digest, data->location, &files[i].path, err));
+        TRY(noted_file_find(&data->digest, data->location, &files[i].path, err));
         if (stat(files[i].path, &about) == 0)
             files[i].size = (uint64_t)about.st_size;
     }
@@ -113,7 +114,7 @@ static json_t *facts(struct workload_instance *base)
 
 static void add_file(const struct digest *digest, struct backend_file_list *ret)
 {
-    AUTO_FREE char *path = onnx_file_noted(digest);
+    AUTO_FREE char *path = noted_file_path(digest);
 
     if (path)
         backend_file_list_add(ret, "model", path, NULL);

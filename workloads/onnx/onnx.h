@@ -88,18 +88,8 @@ struct onnx_paths {
 enum status onnx_check_files(const struct declaration *declaration, const struct onnx_paths *paths,
                              const struct onnx_parameters *parameters, struct error *err);
 
-/*
- * files.c: files are found by their digest. A declaration's are looked at where it is read from a
- * file, and noted, by a link, in the folder assay/files of the cache (XDG_CACHE_HOME, else
- * ~/.cache), where trials and later campaigns of the stored declaration find them.
- */
-/* Where it was noted, heap; NULL: there is no cache. */
-char *onnx_file_noted(const struct digest *digest);
-void onnx_file_note(const struct digest *digest, const char *path);
-/* Where it is, checked, without symbolic links; heap. Otherwise as onnx_file_read. */
-enum status onnx_file_find(const struct digest *digest, const char *what, char **ret,
-                           struct error *err);
-/* All files of a workload as onnx_file_find finds them: what trials will ask for. */
+/* files.c: files as harness/core/noted_file.h finds them. */
+/* All files of a workload: what trials will ask for. */
 enum status onnx_files_ready(const struct workload *workload, struct error *err);
 /* Reads it. NOT_FOUND, INVALID: what is there is another file by now. */
 enum status onnx_file_read(const struct digest *digest, const char *what, struct text *ret,
