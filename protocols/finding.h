@@ -313,6 +313,10 @@ enum finding_severity {
     X(ANSWERS_WITHOUT_END, "answers_without_end", INFO, NUMBERS("requests", "share"),              \
       "{requests:n} answers ended without [DONE] ({share:%})",                                     \
       "")                                                                                          \
+    X(PROMPTS_REPEATED, "prompts_repeated", WARNING, NUMBERS("requests", "share"),                 \
+      "{requests:n} requests had a prompt that was sent before ({share:%}): servers keep what they " \
+      "computed of prompts",                                                                       \
+      "write a file with more prompts than all trials send")                                       \
     X(CLIENT_BUSY, "client_busy", WARNING, NUMBERS("share"),                                       \
       "the client that sends the requests used {share:%} of a processor: what was slow may have "  \
       "been the client",                                                                           \

@@ -339,7 +339,10 @@ static enum status check_sections(const struct declaration *declaration, enum se
                                      "`scenario: server` needs the section `%s`", name);
     }
     if (by == SERVED_ELSEWHERE && !declaration_has(declaration, "load.lengths.prompt") &&
-        !declaration_has(declaration, TRACED_PROMPT))
+        !declaration_has(declaration, TRACED_PROMPT) &&
+        !(declaration_has(declaration, "endpoint.prompts") &&
+          (declaration_has(declaration, "load.lengths") ||
+           declaration_has(declaration, TRACED_OUTPUT))))
         return declaration_error(declaration, "load", err,
                                  "requests of an endpoint need `lengths` with `prompt` and "
                                  "`output`, such as {law: fixed, mean: 128}");

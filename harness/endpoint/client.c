@@ -100,6 +100,12 @@ static enum status check_options(const struct endpoint_options *options, const c
     *ret_key = "extra";
     if (options->extra)
         TRY(check_extra(options->extra, err));
+    *ret_key = "user_agent";
+    for (const char *c = options->user_agent; c && *c; ++c)
+        if (*c < ' ' || *c > '~')
+            return error_set(err, STATUS_INVALID,
+                             "a client's name is of printable characters of ASCII; write one such "
+                             "as \"python-requests/2.32\"");
     *ret_key = "connections";
     if (options->connections < 1 || options->connections > CONNECTIONS_MAX)
         return error_set(err, STATUS_INVALID, "%u connections: write 1 to %u", options->connections,
@@ -260,7 +266,8 @@ CURL *client_handle(const struct client *client)
     curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 0L);
     curl_easy_setopt(handle, CURLOPT_DNS_CACHE_TIMEOUT, -1L);
-    curl_easy_setopt(handle, CURLOPT_USERAGENT, "assay");
+    curl_easy_setopt(handle, CURLOPT_USERAGENT,
+                     options->user_agent ? options->user_agent : "assay");
     curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, client_ms(options->connect_timeout_ns));
     curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, client_ms(options->request_timeout_ns));
     curl_easy_setopt(handle, CURLOPT_SSL_VERIFYPEER, options->is_unverified ? 0L : 1L);

@@ -4,6 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
+#include "harness/core/file.h"
+#include "harness/core/member.h"
+#include "harness/core/noted_file.h"
+
 #define PATH_SIZE 128
 #define READY_NS (60 * INT64_C(1000000000))
 #define COMMAND_MAX 256
@@ -30,6 +35,12 @@ static const struct declaration_field limit_fields[] = {
     FIELD_END,
 };
 
+static const struct declaration_field prompts_fields[] = {
+    FIELD_STRING("path", FIELD_REQUIRED, struct endpoint_prompts, path, 1, 4096),
+    FIELD_STRING("sha256", FIELD_OPTIONAL, struct endpoint_prompts, sha256, 64, 64),
+    FIELD_END,
+};
+
 #define D struct endpoint_declaration
 const struct declaration_field endpoint_fields[] = {
     FIELD_STRING("url", FIELD_REQUIRED, D, options.url, 1, 2048),
@@ -42,6 +53,8 @@ const struct declaration_field endpoint_fields[] = {
     FIELD_BOOL("ignore_eos", FIELD_OPTIONAL, D, options.ignore_eos),
     FIELD_BOOL("min_tokens", FIELD_OPTIONAL, D, options.min_tokens),
     FIELD_STRING("extra", FIELD_OPTIONAL, D, options.extra, 2, 65536),
+    FIELD_STRING("user_agent", FIELD_OPTIONAL, D, options.user_agent, 1, 256),
+    FIELD_GROUP("prompts", FIELD_OPTIONAL, D, prompts, prompts_fields),
     FIELD_UINT("connections", FIELD_OPTIONAL, D, options.connections),
     FIELD_UINT("warm_connections", FIELD_OPTIONAL, D, options.warm),
     FIELD_INT("connect_timeout", FIELD_OPTIONAL | DECLARATION_DURATION, D,
@@ -121,6 +134,79 @@ static enum status check_server(const struct declaration *declaration, const cha
     return STATUS_OK;
 }
 
+/* Of the file as it is now; where none is declared, it is what trials have to find. */
+static enum status check_digest(const struct declaration *declaration, const char *path,
+                                struct endpoint_prompts *prompts, const struct digest *found,
+                                struct error *err)
+{
+    char hex[DIGEST_HEX_SIZE], at[PATH_SIZE];
+
+    digest_hex(found, hex);
+    if (prompts->sha256 && strcmp(prompts->sha256, hex) != 0)
+        return declaration_error(declaration, place(path, "prompts.sha256", at), err,
+                                 "%s is another file: its SHA-256 is %s", prompts->path, hex);
+    if (!prompts->sha256)
+        prompts->sha256 = strdup(hex);
+    return prompts->sha256 ? STATUS_OK : error_no_memory(err);
+}
+
+/* A stored declaration has no files beside it: its digest is what counts. */
+static enum status check_prompts(const struct declaration *declaration, const char *path,
+                                 struct endpoint_declaration *endpoint, struct error *err)
+{
+    struct endpoint_prompts *prompts = &endpoint->prompts;
+    const bool is_chat = endpoint->options.api == ENDPOINT_CHAT;
+    CLEANUP(prompts_finish) struct prompts read = {0};
+    struct error found = ERROR_INIT;
+    struct digest digest;
+    AUTO_FREE char *full = NULL;
+    char at[PATH_SIZE];
+
+    if (!prompts->path || !declaration_is_path(declaration->origin))
+        return STATUS_OK;
+    full = file_beside(declaration->origin, prompts->path);
+    if (!full)
+        return error_no_memory(err);
+    if (prompts_read(full, prompts->path, is_chat, &read, &found) != STATUS_OK ||
+        digest_file(full, &digest, NULL, &found) != STATUS_OK)
+        return declaration_error(declaration, place(path, "prompts.path", at), err, "%s",
+                                 found.message);
+    TRY(check_digest(declaration, path, prompts, &digest, err));
+    noted_file_note(&digest, full);
+    return STATUS_OK;
+}
+
+static enum status find_prompts(const char *sha256, char **ret, struct error *err)
+{
+    struct digest digest;
+
+    if (!digest_from_hex(sha256, &digest))
+        return error_set(err, STATUS_INVALID,
+                         "the prompts have no SHA-256; measure the "
+                         "declaration's file");
+    return noted_file_find(&digest, "the file of prompts", ret, err);
+}
+
+enum status endpoint_prompts_find(const struct endpoint_declaration *endpoint, struct prompts *ret,
+                                  struct error *err)
+{
+    AUTO_FREE char *path = NULL;
+
+    if (!endpoint->prompts.path)
+        return STATUS_OK;
+    TRY(find_prompts(endpoint->prompts.sha256 ? endpoint->prompts.sha256 : "", &path, err));
+    return prompts_read(path, endpoint->prompts.path, endpoint->options.api == ENDPOINT_CHAT, ret,
+                        err);
+}
+
+enum status endpoint_prompts_ready(const json_t *endpoint, struct error *err)
+{
+    AUTO_FREE char *path = NULL;
+    const json_t *prompts = json_object_get(endpoint, "prompts");
+
+    return prompts ? find_prompts(member_text(prompts, "sha256"), &path, err) : STATUS_OK;
+}
+
 enum status endpoint_declaration_check(const struct declaration *declaration, const char *path,
                                        struct endpoint_declaration *endpoint, struct error *err)
 {
@@ -133,6 +219,7 @@ enum status endpoint_declaration_check(const struct declaration *declaration, co
 
     fill_defaults(declaration, path, endpoint);
     TRY(check_server(declaration, path, endpoint, err));
+    TRY(check_prompts(declaration, path, endpoint, err));
     checked = endpoint->options;
     checked.url = url = endpoint_with_port(endpoint->options.url, 1);
     if (url == NULL)

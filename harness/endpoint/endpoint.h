@@ -19,6 +19,7 @@
 #include "harness/core/status.h"
 #include "harness/core/type.h"
 #include "harness/core/text.h"
+#include "harness/endpoint/prompt.h"
 #include "harness/endpoint/reasons.h"
 #include "protocols/serving/request.h"
 
@@ -47,12 +48,14 @@ struct endpoint_options {
     bool ignore_eos;          /* send "ignore_eos": true (vLLM, SGLang, llama.cpp) */
     bool min_tokens;          /* send "min_tokens": as many as asked for (vLLM, SGLang) */
     const char *extra;        /* JSON object whose members every request has, too; NULL: none */
-    uint32_t connections;     /* most at a time */
-    uint32_t warm;            /* opened before the window, at most `connections` */
+    const char *user_agent;   /* what the client calls itself; NULL: "assay" */
+    const struct prompts *prompts; /* of a file, the caller's; NULL: words are drawn */
+    uint32_t connections;          /* most at a time */
+    uint32_t warm;                 /* opened before the window, at most `connections` */
     int64_t connect_timeout_ns;
     int64_t request_timeout_ns; /* from sending on */
     int64_t drain_ns;           /* after the window; then what is left is UNFINISHED */
-    uint64_t seed;              /* of the prompts' words */
+    uint64_t seed;              /* of the prompts' words, or of which prompt is the first */
     struct endpoint_limits limits;
     int wake_fd; /* readable: stop, INTERRUPTED; -1: none */
 };
@@ -79,6 +82,7 @@ struct endpoint_stats {
     uint64_t below_demand;        /* FAILED: fewer than asked for, with ignore_eos or min_tokens */
     uint64_t without_end;         /* OK, without [DONE] */
     uint64_t not_found;           /* FAILED: HTTP 404 or 405 */
+    uint64_t prompts_repeated;    /* sent, with a prompt of the file that was sent before */
     uint64_t prompt_asked, prompt_told; /* tokens, of the requests whose usage is known */
     uint64_t events, bytes;             /* received: events, body bytes */
     bool with_key, is_unverified;

@@ -133,14 +133,18 @@ static void make_body(struct loop *loop)
 {
     const struct scheduled_request *planned = &loop->schedule->requests[loop->next];
     const struct endpoint_options *options = loop->options;
+    const bool is_chat = options->api == ENDPOINT_CHAT;
     struct text *body = &loop->body;
 
     text_clear(body);
-    text_append(body, options->api == ENDPOINT_CHAT
-                          ? "{\"messages\":[{\"role\":\"user\",\"content\":\""
-                          : "{\"prompt\":\"");
-    prompt_append(body, options->seed, loop->next, planned->prompt_tokens);
-    text_append(body, options->api == ENDPOINT_CHAT ? "\"}]" : "\"");
+    text_append(body, is_chat ? "{\"messages\":" : "{\"prompt\":");
+    if (options->prompts) {
+        text_append(body, prompts_at(options->prompts, options->seed, loop->next));
+    } else {
+        text_append(body, is_chat ? "[{\"role\":\"user\",\"content\":\"" : "\"");
+        prompt_append(body, options->seed, loop->next, planned->prompt_tokens);
+        text_append(body, is_chat ? "\"}]" : "\"");
+    }
     if (planned->output_tokens > 0)
         text_append_format(body, ",\"max_tokens\":%u", planned->output_tokens);
     if (options->min_tokens)
@@ -179,6 +183,8 @@ static void send_next(struct loop *loop)
     exchange_begin(exchange, &loop->requests[loop->next],
                    loop->schedule->requests[loop->next].output_tokens, &loop->body);
     loop->body_of = SIZE_MAX;
+    loop->stats->prompts_repeated +=
+        loop->options->prompts && loop->next >= loop->options->prompts->count;
     ++loop->next;
     if (active > loop->stats->connections_peak)
         loop->stats->connections_peak = active;

@@ -27,6 +27,7 @@ static const struct member stats_members[] = {
     COUNTED(below_demand),
     COUNTED(without_end),
     COUNTED(not_found),
+    COUNTED(prompts_repeated),
     COUNTED(prompt_asked),
     COUNTED(prompt_told),
     COUNTED(events),

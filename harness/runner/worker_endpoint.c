@@ -40,6 +40,7 @@ static const struct declaration_schema file_schema = {ENTRY_GROUP(struct file, f
 struct worker_endpoint {
     struct declaration declaration; /* what the options point into */
     struct endpoint_options options;
+    struct prompts prompts;        /* of a file, which options point to */
     struct endpoint_server server; /* zeroed: none was started */
     struct schedule schedule;
     struct request *requests; /* as many as scheduled */
@@ -70,7 +71,10 @@ static enum status read_declaration(struct worker *worker, struct worker_endpoin
     endpoint->options = file->endpoint.options;
     endpoint->options.drain_ns = worker->protocol.serving_drain_ns;
     endpoint->options.seed = endpoint->prompt_seed;
-    return status;
+    TRY(status);
+    TRY(endpoint_prompts_find(&file->endpoint, &endpoint->prompts, err));
+    endpoint->options.prompts = endpoint->prompts.count > 0 ? &endpoint->prompts : NULL;
+    return STATUS_OK;
 }
 
 /* Words that no server has seen: of prompts that it has, it keeps what it computed. */
@@ -443,6 +447,7 @@ void worker_endpoint_finish(struct worker *worker)
     endpoint_server_stop(&endpoint->server);
     schedule_finish(&endpoint->schedule);
     declaration_finish(&endpoint->declaration);
+    prompts_finish(&endpoint->prompts);
     free(endpoint->requests);
     json_decref(endpoint->told);
     free(endpoint);

@@ -27,6 +27,7 @@ static const struct {
     {"tokens_above_bytes", FINDING_TOKENS_ABOVE_BYTES},
     {"blank_first", FINDING_BLANK_FIRST},
     {"without_end", FINDING_ANSWERS_WITHOUT_END},
+    {"prompts_repeated", FINDING_PROMPTS_REPEATED},
 };
 
 bool serving_client_has(const char *code)

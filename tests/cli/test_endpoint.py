@@ -157,6 +157,49 @@ class EndpointTest(unittest.TestCase):
                                 "ignore_eos": True, "stream": True, "temperature": 0,
                                 "stream_options": {"include_usage": True}})
 
+    def test_prompts_of_a_file(self):
+        """In the file's order from a drawn one on, then from its beginning; other members of a line are left out."""
+        texts = [f'größe "{i}"\tof things' for i in range(3)]
+        forms = {"p.txt": "\n".join([texts[0], "", " \t", texts[1] + "\r", texts[2]]),
+                 "p.jsonl": "".join(json.dumps({"prompt": text, "id": 7}) + "\n" for text in texts),
+                 "texts.jsonl": "".join(json.dumps(text) + "\n" for text in texts)}
+        for name, form in forms.items():
+            (self.path / name).write_text(form, newline="")
+            for api in ("", "  api: chat\n"):
+                with self.subTest(name + api):
+                    run = self.measure("honest", more=f"{api}  prompts: {{path: {name}}}\n")
+                    self.assert_all(run, "ok")
+                    self.assertEqual(run.stats["prompts_repeated"], 1)
+                    bodies = [line["body"] for line in self.log_of(run)]
+                    sent = ([body["messages"] for body in bodies] if api else [body["prompt"] for body in bodies])
+                    asked = [[{"role": "user", "content": text}] for text in texts] if api else texts
+                    self.assertEqual(sorted(map(sent.count, asked)), [1, 1, 2])
+        self.assertEqual(run.stats["prompt_told"], 4 * 4)
+        talk = [{"role": "system", "content": "be short"}, {"role": "user", "content": "why?"}]
+        (self.path / "talk.jsonl").write_text(json.dumps({"messages": talk}))
+        run = self.measure("honest", more="  api: chat\n  prompts: {path: talk.jsonl}\n")
+        self.assertEqual([line["body"]["messages"] for line in self.log_of(run)], [talk] * 4)
+
+    def test_files_without_prompts(self):
+        for name, bytes_, line, words in (
+                ("empty.txt", b"\n \n", "", "has no prompt"), ("latin.txt", b"a\ngr\xf6\n", ":2: ", "text in UTF-8"),
+                ("number.jsonl", b'"a"\n7\n', ":2: ", "a text `prompt`"), ("cut.jsonl", b'{"prompt": "a', ":1: ", "a text `prompt`"),
+                ("talk.jsonl", b'{"messages": [{"role": "user", "content": "a"}]}', ":1: ", "a text `prompt`"),
+                ("missing.txt", None, "", "No such file")):
+            with self.subTest(name):
+                if bytes_ is not None:
+                    (self.path / name).write_bytes(bytes_)
+                error = self.drive("endpoint:\n  url: http://x/v1\n  model: m\n"
+                                   f"  prompts: {{path: {name}}}\n").said["error"]
+                self.assertEqual(error["status"], "invalid")
+                self.assertIn("endpoint.yaml:4: ", error["message"])
+                self.assertIn(name + line, error["message"])
+                self.assertIn(words, error["message"])
+
+    def test_name_of_the_client(self):
+        for more, agent in (("", "assay"), ("  user_agent: python-requests/2.32\n", "python-requests/2.32")):
+            self.assertEqual({line["agent"] for line in self.log_of(self.measure("honest", more=more))}, {agent})
+
     def test_chat(self):
         run = self.measure("honest", "-output=5", more="  api: chat\n")
         self.assert_all(run, "ok")
@@ -489,6 +532,7 @@ class EndpointTest(unittest.TestCase):
                 (base + "http://x/v1\n  request_timeout: 0s\n", 4, "1ms to 24h"),
                 (base + "http://x/v1\n  server: {command: [a, '{port}']}\n", 4, "in neither"),
                 (base + "http://x/v1\n  limits:\n    line: 0\n", 4, "limit of 0"),
+                (base + "http://x/v1\n  user_agent: grün\n", 4, "printable characters"),
                 (base + "http://x/v1\n  timeout: 3s\n", 4, "timeout")):
             with self.subTest(text):
                 error = self.drive(text).said["error"]

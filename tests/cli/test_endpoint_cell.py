@@ -1,5 +1,6 @@
 """A served endpoint as a cell: its requests are recorded, judged and shown, and its answers are not."""
 
+import hashlib
 import json
 import os
 import signal
@@ -26,11 +27,12 @@ endpoint:
 %(more)sload:
   arrivals: {process: poisson}
 %(load)s  rates: [%(rates)s]
-  lengths: {prompt: {law: fixed, mean: 5}, output: {law: uniform, min: 2, max: 8}}
+  lengths: {%(prompt)soutput: {law: uniform, min: 2, max: 8}}
 slo: {%(slo)s, attain: 0.9}
 """
 NEVER = "e2e: 100s"  # on no machine, however busy, a request takes as long
-PLAIN = {"port": 1, "mode": "honest", "more": "", "load": "", "rates": "100", "slo": "e2e: 1s"}
+PLAIN = {"port": 1, "mode": "honest", "more": "", "load": "", "rates": "100", "slo": "e2e: 1s",
+         "prompt": "prompt: {law: fixed, mean: 5}, "}
 STARTED = '  server: {command: [%s, %s, --port, "{port}"], ready: 100s}\n' % (sys.executable, SERVER)
 
 PROTOCOL = """extends: serving_look
@@ -244,6 +246,28 @@ class Endpoint(CliTest):
                                     "trial.facts").status, 0)
         call = self.assay("verify", bundle, "--json").json()
         self.assertEqual((call["wrong"], call["estimates"]), (0, 1), call["findings"])
+
+    def test_prompts_of_a_file_are_recorded_by_digest(self):
+        """And no prompt is, nor a part of one."""
+        prompts = os.path.join(self.folder, "mine.txt")
+        with open(prompts, "w", encoding="utf-8") as file:
+            file.write("a secret of ours\n" * 30)
+        with open(prompts, "rb") as file:
+            digest = hashlib.sha256(file.read()).hexdigest()
+        declared = {"more": "  prompts: {path: mine.txt}\n", "prompt": ""}
+        self.measure(**declared)
+        with open(self.served, encoding="utf-8") as file:
+            self.assertEqual({json.loads(line)["body"]["prompt"] for line in file}, {"a secret of ours"})
+        self.assertEqual(self.figures()[2]["prompts_repeated"], {"requests": REQUESTS - 30, "share": 0.5})
+        self.assertEqual(self.query("SELECT body ->> '$.endpoint.prompts.sha256' FROM content WHERE body LIKE"
+                                    " '%\"kind\":\"endpoint\"%'"), [(digest,)])
+        with open(self.db, "rb") as file:
+            self.assertNotIn(b"a secret of", file.read())
+        self.assert_verified()
+        call = self.measure(status=2, **{**declared, "more": f"  prompts: {{path: mine.txt, sha256: {'0' * 64}}}\n"})
+        self.assertIn("mine.txt is another file: its SHA-256 is " + digest, call.err)
+        call = self.measure(status=2, **{**declared, "prompt": PLAIN["prompt"]})
+        self.assertIn("the file has the prompts, and so their lengths", call.err)
 
     def test_a_stall_after_a_blank_misses_the_limit_of_gaps(self):
         """The time to first output is that of a blank, which is said; a limit on gaps finds what follows."""

@@ -158,6 +158,7 @@ static enum status run(const char *path, struct error *err)
 {
     struct declaration declaration;
     struct endpoint_server server = {0};
+    struct prompts prompts = {0};
     struct endpoint_options options;
     int64_t waited_ns = 0;
     struct file *file;
@@ -170,6 +171,9 @@ static enum status run(const char *path, struct error *err)
     options = file->endpoint.options;
     options.drain_ns = drain_ns;
     options.seed = (uint64_t)seed;
+    if (status == STATUS_OK)
+        status = endpoint_prompts_find(&file->endpoint, &prompts, err);
+    options.prompts = prompts.count > 0 ? &prompts : NULL;
     if (wake_ns > 0) {
         struct itimerspec when = {
             .it_value = {.tv_sec = wake_ns / 1000000000, .tv_nsec = wake_ns % 1000000000}};
@@ -191,6 +195,7 @@ static enum status run(const char *path, struct error *err)
     if (status == STATUS_OK && server.url)
         status = endpoint_server_check(&server, err);
     endpoint_server_stop(&server);
+    prompts_finish(&prompts);
     declaration_finish(&declaration);
     return status;
 }

@@ -526,8 +526,8 @@ class Handler(socketserver.BaseRequestHandler):
             if OPTIONS.log:
                 with LOG_LOCK, open(OPTIONS.log, "a", encoding="utf-8") as log:
                     print(json.dumps({"received": received, "sent": answer.sent,
-                                      "body": request, "authorization":
-                                      self.headers.get("authorization")}), file=log)
+                                      "body": request, "agent": self.headers.get("user-agent"),
+                                      "authorization": self.headers.get("authorization")}), file=log)
 
     def handle(self):
         self.buffer = b""

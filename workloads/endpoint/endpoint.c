@@ -1,6 +1,7 @@
 /* A server elsewhere as a workload: what is asked of it is declared, and how it is done is its own.
  */
 
+#include "harness/core/member.h"
 #include "harness/endpoint/declare.h"
 #include "workloads/declaration.h"
 #include "workloads/kinds.h"
@@ -26,8 +27,14 @@ static enum status check(const struct declaration *declaration, struct workload 
     const struct serving_lengths *lengths = &declared->common.serving.load.lengths;
 
     (void)workload;
-    if (!declared->common.serving.load.arrivals.columns.prompt &&
-        (lengths->prompt.law == SERVING_NONE || lengths->output.law == SERVING_NONE))
+    if (declared->endpoint.prompts.path && (declared->common.serving.load.arrivals.columns.prompt ||
+                                            declaration_has(declaration, "load.lengths.prompt")))
+        return declaration_error(declaration, "endpoint.prompts", err,
+                                 "the file has the prompts, and so their lengths; remove the "
+                                 "`prompt` of `lengths` or `columns`, or `prompts`");
+    if (!declared->common.serving.load.arrivals.columns.output &&
+        ((lengths->prompt.law == SERVING_NONE && !declared->endpoint.prompts.path) ||
+         lengths->output.law == SERVING_NONE))
         return declaration_error(declaration, "load.lengths", err,
                                  "a request has a prompt and asks for output; write another law "
                                  "than none");
@@ -62,10 +69,20 @@ static double tolerance(const struct workload_case *work, const char *output, co
 static void describe(const struct workload *workload, struct text *ret)
 {
     const json_t *endpoint = json_object_get(workload->json, "endpoint");
+    const json_t *prompts = json_object_get(endpoint, "prompts");
 
-    text_append_format(ret, "url: %s\nmodel: %s\n",
-                       json_string_value(json_object_get(endpoint, "url")),
-                       json_string_value(json_object_get(endpoint, "model")));
+    text_append_format(ret, "url: %s\nmodel: %s\n", member_text(endpoint, "url"),
+                       member_text(endpoint, "model"));
+    if (prompts)
+        text_append_format(ret, "prompts: %s, SHA-256 %s\n", member_text(prompts, "path"),
+                           member_text(prompts, "sha256"));
+}
+
+static enum status ready(const struct workload *workload, struct error *err)
+{
+    return endpoint_prompts_ready(json_object_get(workload->json, "endpoint"), err) == STATUS_OK
+               ? STATUS_OK
+               : error_prefix(err, "%s", workload->name);
 }
 
 static const struct workload_checks checks = {.tolerance = tolerance};
@@ -76,6 +93,7 @@ const struct workload_kind workload_endpoint = {
     .form = &form,
     .cost = cost,
     .describe = describe,
+    .ready = ready,
     .is_endpoint = true,
     .serves_tokens = true,
     .checks = &checks,
