@@ -52,6 +52,10 @@ enum metric_better { METRIC_LOWER, METRIC_HIGHER, METRIC_NEITHER };
       "per_output_p50_seconds", "median of (last - first output) / (outputs after the first)")       \
     X(TPOT_P99, "tpot_p99", "per output p99", TIME, "ns", LOWER, 0,                                \
       "per_output_p99_seconds", "99th percentile of the same")                                     \
+    X(GAP_P99, "gap_p99", "longest gap p99", TIME, "ns", LOWER, 0,                                 \
+      "longest_gap_p99_seconds",                                                                   \
+      "99th percentile of the longest time between two outputs of a request, which a stall after " \
+      "the first one shows in")                                                                    \
     X(E2E_P50, "e2e_p50", "latency p50", TIME, "ns", LOWER, 0,                                     \
       "latency_p50_seconds", "median time from a request's scheduled time to its last output")     \
     X(E2E_P99, "e2e_p99", "latency p99", TIME, "ns", LOWER, 0,                                     \

@@ -22,8 +22,9 @@
  * and from what the client of an endpoint counted; the capacity of an endpoint is the declared one.
  * 4: the process of arrivals is tested by the schedule where the lag is within its limit, and with
  * the places of gaps within a ns drawn.
+ * 5: gap_p99 is a metric.
  */
-#define SERVING_VERSION 4
+#define SERVING_VERSION 5
 #define SERVING_TRIALS_MAX 1024
 
 /* X(constant, id) of each verdict; ids are stored. */

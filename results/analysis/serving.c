@@ -137,8 +137,8 @@ static void set_metrics(const struct serving_result *result, struct estimate *e)
     } percentiles[] = {
         {METRIC_TTFT_P50, SERVING_TTFT, 0}, {METRIC_TTFT_P99, SERVING_TTFT, 2},
         {METRIC_TPOT_P50, SERVING_TPOT, 0}, {METRIC_TPOT_P99, SERVING_TPOT, 2},
-        {METRIC_E2E_P50, SERVING_E2E, 0},   {METRIC_E2E_P99, SERVING_E2E, 2},
-        {METRIC_LAG_P999, SERVING_LAG, 3},
+        {METRIC_GAP_P99, SERVING_GAP, 2},   {METRIC_E2E_P50, SERVING_E2E, 0},
+        {METRIC_E2E_P99, SERVING_E2E, 2},   {METRIC_LAG_P999, SERVING_LAG, 3},
     };
     const struct serving_totals *totals = &result->totals;
     const double seconds = (double)totals->span_ns / 1e9, rate = (double)totals->requests / seconds;

@@ -184,6 +184,7 @@ class Endpoint(CliTest):
         self.assertLess(estimate["metrics"]["attainment"]["value"], 0.75)
         self.assertFalse({"limits_met", "certificate_not_checked"} & self.findings())
         self.assertGreater(estimate["metrics"]["e2e_p99"]["value"], 2e9)
+        self.assertGreater(estimate["metrics"]["gap_p99"]["value"], 2e9)
         self.assert_verified()
 
     def test_what_is_refused_counts(self):
@@ -274,6 +275,7 @@ class Endpoint(CliTest):
         call = self.measure(mode="blank_first", slo="ttft: 100s, gap: 200ms")
         metrics, slo, findings = self.figures()
         self.assertEqual((metrics["attainment"], slo["attainment"]), (0, 0))
+        self.assertGreater(metrics["gap_p99"], 3e8)
         self.assertEqual(findings["blank_first_output"]["share"], 1)
         self.assertIn("longest gap between outputs 200 ms", " ".join(call.out.split()))
         self.assert_verified()

@@ -157,7 +157,7 @@ class ServingGate(CliTest):
             forgery.rewrite()
         call = self.assay("verify", self.db)
         self.assertEqual(call.status, 3, call.out)
-        self.assertIn("was made by another version of the analysis of servers: 1, and this is 4", call.out)
+        self.assertIn("was made by another version of the analysis of servers: 1, and this is 5", call.out)
         done = subprocess.run([sys.executable, VERIFIER, self.db], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
