@@ -164,6 +164,12 @@
       "= a.first AND b.count = a.count AND b.minimum = a.minimum AND b.maximum = a.maximum AND "   \
       "b.total = a.total AND b.trial > a.trial AND b.data = a.data WHERE a.name = 'wall_ns' AND "  \
       "a.count >= 20 AND a.maximum - a.minimum >= 1000 AND a.trial" OWN)                           \
+    X(TRIAL_CHOICE, "trial_choice", TRIAL, WRONG, "trial",                                         \
+      "its samples are of %s iterations, and %s were chosen for its cell",                         \
+      "SELECT t.id, e.iterations_per_sample, x.body ->> '$.iterations_per_sample' AS chosen FROM " \
+      OK_TRIALS " JOIN cell c ON c.id = t.cell JOIN choice h ON h.cell = c.id JOIN content x ON "  \
+      "x.digest = h.content WHERE c.scenario NOT LIKE 'server@%' AND e.iterations_per_sample <> "  \
+      "chosen AND t.id" OWN)                                                                       \
     X(PROGRAM_NONE, "program_none", TRIAL, WRONG, "campaign",                                      \
       "it names no program: its tool digest is zero",                                              \
       "SELECT id FROM campaign WHERE tool_digest = zeroblob(32)")                                  \
@@ -507,17 +513,15 @@
       "b.body ->> '$.size' - 1 AND r.type = 'checkpoint') AS counted FROM record b LEFT JOIN "     \
       "log l ON l.name = b.body ->> '$.origin' WHERE b.type = 'bundle' AND b.log = 1) WHERE "      \
       "here <> told OR counted <> told")                                                           \
-    X(HEAD_TIMES, "head_times", COMPLETE, WRONG, "checkpoint",                                     \
-      "it is dated %s ns, and trial %s, which %s it in the log, started at %s ns",                 \
-      "SELECT c.id, c.utc_ns, t.id, CASE WHEN b.leaf < c.size THEN 'is before' ELSE 'is after' "   \
-      "END, t.started_utc_ns FROM checkpoint c JOIN trial t ON t.campaign = c.campaign JOIN "      \
-      "record b ON b.id = t.record AND b.log = c.log WHERE CASE WHEN b.leaf < c.size THEN "        \
-      "t.started_utc_ns > c.utc_ns ELSE t.started_utc_ns < c.utc_ns END")                          \
-    X(HEAD_TIMES_END, "head_times_end", COMPLETE, WRONG, "checkpoint",                             \
-      "it is dated %s ns, and trial %s, whose end is before it in the log, ended at %s ns",        \
-      "SELECT c.id, c.utc_ns, e.trial, e.ended_utc_ns FROM checkpoint c JOIN trial t ON t.campaign "\
-      "= c.campaign JOIN trial_end e ON e.trial = t.id JOIN record b ON b.id = e.record AND b.log "\
-      "= c.log WHERE b.leaf < c.size AND e.ended_utc_ns > c.utc_ns")                               \
+    X(HEAD_DATES, "head_dates", COMPLETE, WRONG, "checkpoint",                                     \
+      "it is dated %s ns, and the record %s, of type %s, which %s it in the log, %s ns",           \
+      "SELECT c.id, c.utc_ns, min(r.id), r.type, CASE WHEN r.leaf < c.size THEN 'is before' ELSE " \
+      "'is after' END, coalesce(r.body ->> '$.utc_ns', r.body ->> '$.created_utc_ns', r.body ->> " \
+      "'$.started_utc_ns', r.body ->> '$.ended_utc_ns') AS at FROM checkpoint c JOIN campaign g ON "\
+      "g.id = c.campaign JOIN about a ON a.campaign = g.record JOIN record r ON r.id = a.record "  \
+      "AND r.log = c.log WHERE r.type IN ('choice', 'doctor', 'dump', 'estimate', 'event', "       \
+      "'trial', 'trial_begin') AND CASE WHEN r.leaf < c.size THEN at > c.utc_ns ELSE at < "        \
+      "c.utc_ns END GROUP BY c.id")                                                                \
     X(PLAN_UNPROVEN, "plan_unproven", COMPLETE, NOTE, "campaign",                                  \
       "that campaign %.8s was planned before its first trial is not proven: there is no "          \
       "checkpoint of its plan",                                                                    \

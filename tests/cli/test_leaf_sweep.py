@@ -62,11 +62,21 @@ def changed(value, where):
     return {**value, where[0]: part}
 
 
+def section(name):
+    """The lines of a section of FORMAT.md."""
+    with open(FORMAT, encoding="utf-8") as file:
+        return file.read().split("\n## %s\n" % name)[1].split("\n## ")[0].splitlines()
+
+
+def types():
+    """Those that FORMAT.md lists."""
+    return {kind for line in section("Records") if line.startswith("| `")
+            for kind in re.findall("`([a-z_]+)`", line.split(" | ")[0])} - {"type"}
+
+
 def listed():
     """The patterns of the table in FORMAT.md."""
-    with open(FORMAT, encoding="utf-8") as file:
-        section = file.read().split("\n## What no file can show\n")[1].split("\n## ")[0]
-    for line in section.splitlines():
+    for line in section("What no file can show"):
         if line.startswith("| `"):
             kind, members, _ = line.strip("| ").split(" | ")
             for member in re.findall("`([^`]+)`", members):
@@ -81,6 +91,7 @@ class LeafSweep(TamperTest):
         with forge.Forgery(self.copy()) as forgery:
             bodies = [(number, kind, verify_body.spelled(body)) for number, kind, body in forgery.db.execute(
                 "SELECT id, type, body FROM record WHERE log = 1 ORDER BY id DESC")]
+        self.assertEqual({kind for _, kind, _ in bodies}, types(), "a type of which nothing is changed")
         places = {}
         for number, kind, body in bodies:
             for where in leaves(body):

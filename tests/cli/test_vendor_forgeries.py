@@ -196,6 +196,11 @@ def another_library(owner):
                        for file in body["components"]]})
 
 
+def stored_choice(owner):
+    owner.edit_blob(owner.bodies("choice")[0][1]["choice"], lambda choice: choice.update(
+        iterations_per_sample=choice["iterations_per_sample"] + 1))
+
+
 # What is forged, and in which table both verifiers must find it.
 FORGERIES = {
     "bytes and rate times ten": (ten_times_the_bytes, "cell"),
@@ -279,6 +284,11 @@ FORGERIES = {
     "device deleted": (without("device"), "trial"),
     "another variable in the second trial": (another_variable, "cell"),
     "another library in the second trial": (another_library, "cell"),
+    "samples of other iterations than were chosen": (stored_choice, "trial"),
+    "a choice after its trials": (record("choice", lambda body: body.update(
+        created_utc_ns=int(body["created_utc_ns"]) + 10 ** 13)), "checkpoint"),
+    "an end before its plan's head": (record("event", lambda body: body.update(
+        utc_ns=int(body["utc_ns"]) - 10 ** 13) if body["event"] == "finished" else False), "checkpoint"),
     "estimate deleted": (lambda owner: owner.drop("type = 'estimate'"), "cell"),
     "garbage in gap_ns": (samples("UPDATE series SET data = randomblob(length(data)) WHERE " + GAPS), "series"),
     "another sum of gap_ns": (samples("UPDATE series SET total = total + 1 WHERE " + GAPS), "series"),

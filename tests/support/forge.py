@@ -289,8 +289,9 @@ def fill_empty_tables(path):
             "SELECT lower(hex(digest)) FROM record WHERE type = 'readings'").fetchone()[0]
         of = {"campaign": {"record": forgery.digest(campaign)[0].hex()}, "cell": 1}
         name = campaign["uid"][:8] + "/1"
+        (at,), = forgery.db.execute("SELECT max(utc_ns) FROM checkpoint")
         records = {
-            "choice": {**of, "type": "choice", "created_utc_ns": 1, "choice": forgery.blob("{}")},
+            "choice": {**of, "type": "choice", "created_utc_ns": at, "choice": forgery.blob("{}")},
             "comparison": {"type": "comparison", "created_utc_ns": 1, "kind": "compare", "a": of, "b": of,
                            "version": 1, "verdict": "not_comparable",
                            "body": {"a": name, "b": name, "comparability": {"verdict": "not_comparable"}}},

@@ -262,6 +262,8 @@ class Trials:
             "SELECT e.trial FROM environment e JOIN reading_member m ON m.reading_set = e.readings JOIN"
             " reading r ON r.id = m.reading WHERE e.at = 'host' AND r.name = 'variable.ASSAY_WORKER'")}
         self.series, self.content = series(verifier), Content(verifier)
+        self.chosen = {cell: (self.content.read(digest) or {}).get("iterations_per_sample") for cell, digest in
+                       verifier.ask("SELECT cell, content FROM choice")}
 
     def wrong(self, table, key, message):
         self.verifier.wrong("trial", table, key, message)
@@ -297,22 +299,17 @@ class Trials:
         self.heads()
 
     def heads(self):
-        """A campaign's head is dated between the trials before it and after it in the log."""
-        began = group([dict(zip(("campaign", "log", "leaf", "utc_ns"), row)) for row in self.verifier.ask(
-            "SELECT t.campaign, r.log, r.leaf, t.started_utc_ns FROM trial t JOIN record r ON r.id = t.record")],
+        """A campaign's head is dated between what its run entered before it and after it."""
+        heads = group([dict(zip(("id", "log", "leaf", "utc_ns", "campaign"), row)) for row in self.verifier.ask(
+            "SELECT c.id, c.log, c.size, c.utc_ns, g.record FROM checkpoint c JOIN campaign g ON g.id = c.campaign")],
                       "campaign")
-        for number, log, size, utc_ns, campaign in self.verifier.ask(
-                "SELECT id, log, size, utc_ns, campaign FROM checkpoint WHERE campaign IS NOT NULL"):
-            for trial in began.get(campaign, ()):
-                before = trial["leaf"] < size
-                if trial["log"] == log and (trial["utc_ns"] > utc_ns if before else trial["utc_ns"] < utc_ns):
-                    self.verifier.wrong("complete", "checkpoint", number, "is not dated between the trials around it")
-                    break
-        for number, in self.verifier.ask(
-                "SELECT DISTINCT c.id FROM checkpoint c JOIN trial t ON t.campaign = c.campaign JOIN trial_end e ON"
-                " e.trial = t.id JOIN record b ON b.id = e.record AND b.log = c.log WHERE b.leaf < c.size AND"
-                " e.ended_utc_ns > c.utc_ns"):
-            self.verifier.wrong("complete", "checkpoint", number, "is dated before a trial ended that it covers")
+        bodies = {(record.log, record.leaf): record.body for record in self.verifier.records if record.type in DATED}
+        for campaign, log, leaf, kind in self.verifier.ask(
+                "SELECT a.campaign, r.log, r.leaf, r.type FROM about a JOIN record r ON r.id = a.record"):
+            utc_ns = json.loads(bodies[log, leaf]).get(DATED[kind]) if (log, leaf) in bodies else None
+            for head in heads.get(campaign, ()) if isinstance(utc_ns, int) else ():
+                if head["log"] == log and (utc_ns > head["utc_ns"] if leaf < head["leaf"] else utc_ns < head["utc_ns"]):
+                    self.verifier.wrong("complete", "checkpoint", head["id"], "is not dated between the records around it")
 
     def one_device(self):
         """The trials of a result are of one device."""
@@ -413,6 +410,10 @@ class Trials:
             span = phases["window"]["end_ns"] - phases["warmup"]["begin_ns"]
             if sum(mine.get(name, (0, 0))[1] for name in ("wall_ns", "gap_ns")) > span:
                 self.wrong("trial", number, "its samples take longer than warmup and window")
+        chosen = self.chosen.get(trial["cell"])
+        if chosen not in (None, self.ends[number]["iterations_per_sample"]) and \
+                not self.cells[trial["cell"]]["scenario"].startswith("server@"):
+            self.wrong("trial", number, "has samples of another number of iterations than was chosen")
         for phase in CHECKED:
             if phase not in {check["phase"] for check in self.checks.get(number, ())}:
                 self.wrong("trial", number, "is ok without a check in " + phase)
@@ -553,6 +554,10 @@ class Stacks:
                     yield name, before, after
 
 
+# What the run of a campaign enters, and the date of it.
+DATED = {"choice": "created_utc_ns", "doctor": "utc_ns", "dump": "utc_ns", "estimate": "created_utc_ns", "event": "utc_ns",
+         "trial": "ended_utc_ns", "trial_begin": "started_utc_ns"}
+
 WORDS = {"event": ("event", "planned started resumed interrupted finished failed imported archived restored"),
          "checkpoint": ("kind", "plan resume end bundle request"), "signature": ("role", "author witness"),
          "declaration": ("kind", "workload protocol suite trace"), "doctor": ("worst", "critical warning info none")}
@@ -563,7 +568,7 @@ def told(verifier):
     for record in verifier.records:
         name, words = WORDS.get(record.type, (None, ""))
         if name and json.loads(record.body).get(name) not in words.split():
-            verifier.wrong("complete", "record", record.id, "its %s is a word that is not known" % name)
+            verifier.wrong("complete", "record", record.key, "its %s is a word that is not known" % name)
     content = Content(verifier)
     for row in rows(verifier, "declaration"):
         body = content.read(row["digest"])
