@@ -209,9 +209,64 @@ static bool find_server(const struct view *view, size_t index, struct server *re
            STATUS_OK;
 }
 
-static struct plot_axis axis_of_rates(void)
+/* One for all servers of a page, so that pictures side by side show the same by the same length. */
+struct axes {
+    struct plot_axis rates, share, latency;
+    double typical_ns; /* of which the latency's unit is; NAN: there is none */
+};
+
+static const size_t shown_percentiles[] = {0, 2}; /* p50, p99 */
+
+static void cover_values(const struct server *s, struct axes *axes)
 {
-    return plot_axis_new("requests/s", (struct number_unit){1, ""}, false);
+    plot_cover(&axes->share, s->limits.attain);
+    plot_cover(&axes->latency, (double)s->limits.ns[SERVING_E2E]);
+    for (size_t i = 0; i < s->count; ++i) {
+        plot_cover(&axes->rates, s->results[i].rate);
+        plot_cover(&axes->share, s->results[i].slo.attainment);
+        for (size_t q = 0; q < 2; ++q) {
+            const double ns = s->results[i].percentiles[SERVING_E2E][shown_percentiles[q]].value;
+
+            plot_cover(&axes->latency, ns);
+            axes->typical_ns = isfinite(ns) ? ns : axes->typical_ns;
+        }
+    }
+}
+
+/* After the values of all. */
+static void cover_intervals(const struct server *s, const struct axes *values, struct axes *axes)
+{
+    const struct capacity_result *c = &s->capacity;
+
+    plot_cover_interval(&axes->rates, &values->rates.scale, c->lo, c->hi);
+    for (size_t i = 0; i < s->count; ++i) {
+        const struct percentile_result *of = s->results[i].percentiles[SERVING_E2E];
+
+        plot_cover_interval(&axes->share, &values->share.scale, s->results[i].slo.lo,
+                            s->results[i].slo.hi);
+        for (size_t q = 0; q < 2; ++q)
+            plot_cover_interval(&axes->latency, &values->latency.scale, of[shown_percentiles[q]].lo,
+                                of[shown_percentiles[q]].hi);
+    }
+}
+
+static struct axes axes_of(const struct view *view, struct server *s)
+{
+    struct axes axes = {
+        .rates = plot_axis_new("requests/s", (struct number_unit){1, ""}, false),
+        .share = plot_axis_new("% of the requests", (struct number_unit){0.01, "%"}, false),
+        .latency = plot_axis_new(NULL, (struct number_unit){1, ""}, true),
+        .typical_ns = NAN};
+    struct axes values;
+
+    for (size_t i = 0; i < view->cell_count; ++i)
+        if (serving_is_first(view, i) && find_server(view, i, s))
+            cover_values(s, &axes);
+    values = axes;
+    for (size_t i = 0; i < view->cell_count; ++i)
+        if (serving_is_first(view, i) && find_server(view, i, s))
+            cover_intervals(s, &values, &axes);
+    return axes;
 }
 
 static void figure(struct text *out, const struct plot_xy *plot, const char *name, size_t number)
@@ -224,7 +279,8 @@ static void figure(struct text *out, const struct plot_xy *plot, const char *nam
     text_append(out, "</figure>\n");
 }
 
-static void append_attainment(struct text *out, struct server *s, size_t number)
+static void append_attainment(struct text *out, struct server *s, const struct axes *axes,
+                              size_t number)
 {
     const struct capacity_result *c = &s->capacity;
     struct plot_point points[RATES_MAX], wanted[2], carried;
@@ -232,13 +288,12 @@ static void append_attainment(struct text *out, struct server *s, size_t number)
         {.name = "within the limits", .line = true, .dots = true, .points = points},
         {.name = "declared share", .slot = LIMIT_SLOT, .line = true, .points = wanted, .count = 2},
         {.name = "capacity", .slot = PLOT_ACCENT, .dots = true, .points = &carried, .count = 1}};
-    const struct plot_xy plot = {
-        .heading = "Requests within the limits over the rate",
-        .description = "A point a rate, with the interval of the share.",
-        .x = axis_of_rates(),
-        .y = plot_axis_new("% of the requests", (struct number_unit){0.01, "%"}, false),
-        .curves = curves,
-        .count = c->state == CAPACITY_INCONCLUSIVE ? 2 : 3};
+    const struct plot_xy plot = {.heading = "Requests within the limits over the rate",
+                                 .description = "A point a rate, with the interval of the share.",
+                                 .x = axes->rates,
+                                 .y = axes->share,
+                                 .curves = curves,
+                                 .count = c->state == CAPACITY_INCONCLUSIVE ? 2 : 3};
     struct text words = TEXT_INIT;
 
     for (size_t i = 0; i < s->count; ++i) {
@@ -265,9 +320,7 @@ static void append_attainment(struct text *out, struct server *s, size_t number)
     carried.x_lo = c->state == CAPACITY_WITHIN ? c->lo : NAN;
     carried.x_hi = c->state == CAPACITY_WITHIN ? c->hi : NAN;
     carried.hollow = c->state != CAPACITY_WITHIN;
-    carried.label = c->state == CAPACITY_AT_LEAST  ? "at least"
-                    : c->state == CAPACITY_AT_MOST ? "at most"
-                                                   : NULL;
+    carried.label = serving_bound_words(c, s->results[0].rate);
     serving_capacity_words(&words, c, s->results[0].rate, s->results[s->count - 1].rate);
     carried.title = text_ok(&words) ? words.data : NULL;
     figure(out, &plot, "capacity", number);
@@ -295,28 +348,26 @@ static size_t knee_of(const struct server *s)
     return best;
 }
 
-static void append_latency(struct text *out, struct server *s, size_t number)
+static void append_latency(struct text *out, struct server *s, const struct axes *axes,
+                           size_t number)
 {
-    static const struct {
-        const char *name;
-        size_t q;
-    } shown[] = {{"p50", 0}, {"p99", 2}};
+    static const char *const names[] = {"p50", "p99"};
     const size_t knee = knee_of(s);
     struct plot_point points[2][RATES_MAX], limit[2], at;
     struct plot_curve curves[4];
     struct plot_xy plot = {.heading = "Latency end to end over the rate",
                            .description = "Median and 99th percentile, with their intervals.",
-                           .x = axis_of_rates(),
+                           .x = axes->rates,
+                           .y = axes->latency,
                            .curves = curves};
     char title[NUMBER_SIZE + 16], human[TEXT_HUMAN_SIZE];
-    struct number_unit unit;
-    double typical = NAN;
 
     for (size_t q = 0; q < 2; ++q) {
         size_t used = 0;
 
         for (size_t i = 0; i < s->count; ++i) {
-            const struct percentile_result *p = &s->results[i].percentiles[SERVING_E2E][shown[q].q];
+            const struct percentile_result *p =
+                &s->results[i].percentiles[SERVING_E2E][shown_percentiles[q]];
 
             if (!isfinite(p->value))
                 continue;
@@ -325,12 +376,11 @@ static void append_latency(struct text *out, struct server *s, size_t number)
             points[q][used].y_hi = p->hi;
             points[q][used].hollow = p->state != PERCENTILE_GIVEN;
             snprintf(s->titles[1 + q][i], sizeof(s->titles[1 + q][i]), "%.6g requests/s: %s %s",
-                     s->results[i].rate, shown[q].name, text_human_duration(p->value, human));
+                     s->results[i].rate, names[q], text_human_duration(p->value, human));
             points[q][used++].title = s->titles[1 + q][i];
-            typical = p->value;
         }
         if (used > 0)
-            curves[plot.count++] = (struct plot_curve){.name = shown[q].name,
+            curves[plot.count++] = (struct plot_curve){.name = names[q],
                                                        .slot = q,
                                                        .line = true,
                                                        .dots = true,
@@ -352,27 +402,40 @@ static void append_latency(struct text *out, struct server *s, size_t number)
         curves[plot.count++] = (struct plot_curve){
             .name = "knee", .slot = PLOT_ACCENT, .dots = true, .points = &at, .count = 1};
     }
-    unit = number_unit_duration(typical);
-    snprintf(title, sizeof(title), "latency, %s", unit.name);
-    plot.y = plot_axis_new(title, unit, true);
+    plot.y.unit = number_unit_duration(axes->typical_ns);
+    snprintf(title, sizeof(title), "latency, %s", plot.y.unit.name);
+    plot.y.title = title;
     figure(out, &plot, "rates", number);
+}
+
+static void append_heading(struct text *out, const struct view_cell *cell)
+{
+    CLEANUP(text_finish) struct text where = TEXT_INIT;
+
+    serving_where(&where, cell);
+    escape_html_short(out, cell->workload ? cell->workload : "workload not recorded", 64);
+    escape_html(out, where.data);
 }
 
 void html_serving_pictures(struct text *out, const struct view *view)
 {
     AUTO_FREE struct server *s = calloc(1, sizeof(*s));
+    struct axes axes;
     size_t number = 0;
 
-    out->failed = out->failed || !s;
-    for (size_t i = 0; s && i < view->cell_count; ++i) {
+    if (!s) {
+        out->failed = true;
+        return;
+    }
+    axes = axes_of(view, s);
+    for (size_t i = 0; i < view->cell_count; ++i) {
         if (!serving_is_first(view, i) || !find_server(view, i, s))
             continue;
         text_append(out, "<section class=\"picture\"><h3>Under load: ");
-        escape_html_short(out, s->first->workload ? s->first->workload : "workload not recorded",
-                          64);
+        append_heading(out, s->first);
         text_append(out, "</h3>\n<div class=\"charts\">\n");
-        append_attainment(out, s, ++number);
-        append_latency(out, s, number);
+        append_attainment(out, s, &axes, ++number);
+        append_latency(out, s, &axes, number);
         text_append(out, "</div>\n<p class=\"soft\"><small>Hollow: without an interval, for the "
                          "reason that the result gives. Capacity: where the share crosses the "
                          "declared one, with its interval; hollow, it is that or more (less): "

@@ -137,6 +137,14 @@ static void append_verdict(struct text *out, const struct view_cell *cell)
     }
 }
 
+const char *serving_bound_words(const struct capacity_result *c, double lowest)
+{
+    return c->state == CAPACITY_AT_LEAST  ? "at least"
+           : c->state != CAPACITY_AT_MOST ? NULL
+           : c->missed <= lowest          ? "less than"
+                                          : "at most";
+}
+
 void serving_capacity_words(struct text *out, const struct capacity_result *c, double lowest,
                             double highest)
 {
@@ -146,7 +154,8 @@ void serving_capacity_words(struct text *out, const struct capacity_result *c, d
     else if (c->state == CAPACITY_AT_LEAST)
         text_append_format(out, "It serves at least %.3g requests/s within the limits; ", c->lo);
     else if (c->state == CAPACITY_AT_MOST)
-        text_append_format(out, "It serves at most %.3g requests/s within the limits; ", c->hi);
+        text_append_format(out, "It serves %s %.3g requests/s within the limits; ",
+                           serving_bound_words(c, lowest), c->hi);
     if (c->state == CAPACITY_AT_LEAST && c->met >= highest)
         text_append(out, "no rate was high enough to miss them.");
     else if (c->state == CAPACITY_AT_LEAST)
@@ -178,7 +187,7 @@ bool serving_carried_words(const struct view *view, size_t index, struct text *r
         before = results[count].rate;
         count++;
     }
-    if (count < 2 ||
+    if (count == 0 ||
         serving_declared_read(json_object_get(first->root, "workload"), &declared, NULL) !=
             STATUS_OK ||
         serving_capacity(results, count, &declared.limits, &capacity, NULL) != STATUS_OK)
@@ -189,15 +198,26 @@ bool serving_carried_words(const struct view *view, size_t index, struct text *r
     return true;
 }
 
-/* " fp32 on opencl:0, arm a"; the precision of an endpoint is not known. */
-static void append_where(struct text *out, const struct view_cell *cell)
+void serving_where(struct text *out, const struct view_cell *cell)
 {
-    const char *const parts[][2] = {
-        {" ", cell->precision}, {" on ", cell->device_spec}, {", arm ", cell->arm}};
+    const char *const parts[][2] = {{" ", cell->precision},
+                                    {" on ", cell->device_spec},
+                                    {", ", cell->device.name},
+                                    {", arm ", cell->arm}};
 
     for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
         if (parts[i][1] && *parts[i][1] && strcmp(parts[i][1], "unknown") != 0)
-            doc_phrase(out, "%s%s", parts[i][0], parts[i][1]);
+            doc_phrase(out, "%s%.80s", parts[i][0], parts[i][1]);
+}
+
+/* Whether a result of the server is there, so that something is said of its capacity. */
+static bool has_limits_judged(const struct view *view, size_t index)
+{
+    for (size_t k = index; k < view->cell_count; k++)
+        if (serving_same_server(&view->cells[index], &view->cells[k]) && view->cells[k].estimate &&
+            view->cells[k].estimate->serving && !is_saturated(&view->cells[k]))
+            return true;
+    return false;
 }
 
 static void say_rate(struct doc *doc, const struct view_cell *cell, const char *rate)
@@ -228,7 +248,7 @@ void serving_table(struct doc *doc, const struct view *view, bool is_brief)
         if (!serving_is_first(view, i))
             continue;
         doc_add(doc, "Under load: %.40s", first->workload);
-        append_where(&doc->block, first);
+        serving_where(&doc->block, first);
         doc_end_heading(doc, 4, NULL);
         doc_add(doc, "Limits: ");
         append_limits(&doc->block, first);
@@ -245,7 +265,10 @@ void serving_table(struct doc *doc, const struct view *view, bool is_brief)
         }
         doc_close(doc);
         say_shares(doc, view, i);
-        if (serving_carried_words(view, i, &doc->block))
+        if (!serving_carried_words(view, i, &doc->block) && has_limits_judged(view, i))
+            doc_add(doc, "How many requests/s it serves within the limits is not known, for the "
+                         "reasons that its results give.");
+        if (doc->block.length > 0)
             doc_end(doc, NULL);
     }
 }

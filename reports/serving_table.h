@@ -22,6 +22,12 @@ void serving_capacity_words(struct text *out, const struct capacity_result *capa
  * tell nothing. */
 bool serving_carried_words(const struct view *view, size_t index, struct text *ret);
 
+/* "at least", "at most", "less than" what is known where one side is open; NULL: none is. */
+const char *serving_bound_words(const struct capacity_result *capacity, double lowest);
+
+/* Appends " fp32 on opencl:0, NVIDIA H100, arm a", as far as it is known. */
+void serving_where(struct text *out, const struct view_cell *cell);
+
 /* A table of each server; nothing where the view has none. `is_brief`: with short heads. */
 void serving_table(struct doc *doc, const struct view *view, bool is_brief);
 

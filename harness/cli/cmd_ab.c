@@ -34,11 +34,13 @@ static int run_campaign(const struct command_line *line, struct store *store,
 
     if (signing_run(campaign, &options, &summary, &err) != STATUS_OK)
         return command_fail(&err);
-    if (summary.interrupted)
-        return command_interrupted("interrupted; go on with: assay run --resume %.8s --db %s\n"
-                                   "and then with: assay compare %.8s --db %s",
-                                   campaign->uid, store_path_word(store), campaign->uid,
-                                   store_path_word(store));
+    if (summary.interrupted) {
+        shown = command_interrupted("interrupted; go on with: assay run --resume %.8s --db %s\n"
+                                    "and then with: assay compare %.8s --db %s",
+                                    campaign->uid, store_path_word(store), campaign->uid,
+                                    store_path_word(store));
+        return summary.unanswered ? command_unanswered(summary.done, summary.planned) : shown;
+    }
     shown = show(line, store, campaign, request->compare.margin);
     if (shown == ASSAY_EXIT_OK && summary.failed > 0 && !command_has(line, KEY_EXIT_STATUS))
         shown = ASSAY_EXIT_TRIALS;

@@ -305,9 +305,11 @@ static int run_campaign(const struct command_line *line, struct store *store,
     } else {
         result = show(store, campaign->row, &err);
     }
-    if (summary.interrupted)
-        return command_interrupted("interrupted; go on with: assay run --resume %.8s --db %s",
-                                   campaign->uid, store_path_word(store));
+    if (summary.interrupted) {
+        result = command_interrupted("interrupted; go on with: assay run --resume %.8s --db %s",
+                                     campaign->uid, store_path_word(store));
+        return summary.unanswered ? command_unanswered(summary.done, summary.planned) : result;
+    }
     if (!command_has(line, KEY_JSON))
         log_info("campaign %.8s is in %s; a page of it: assay report --html report.html --db %s "
                  "%.8s",

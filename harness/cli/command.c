@@ -72,6 +72,14 @@ const char *command_database(const struct command_line *line)
     return path && path[0] ? path : "assay.db";
 }
 
+int command_unanswered(size_t done, size_t planned)
+{
+    envelope_explain(STATUS_UNAVAILABLE, "");
+    log_error("the server does not answer, and after %zu of %zu trials no other was run", done,
+              planned);
+    return ASSAY_EXIT_TRIALS;
+}
+
 int command_interrupted(const char *format, ...)
 {
     CLEANUP(text_finish) struct text text = TEXT_INIT;

@@ -140,6 +140,12 @@ void command_say(const struct error *err);
  */
 int command_interrupted(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/*
+ * Reports that a campaign ended since the server that it measures does not answer, `done` of
+ * `planned` trials being run; returns ASSAY_EXIT_TRIALS.
+ */
+int command_unanswered(size_t done, size_t planned);
+
 /* Reports an error and returns the exit status that fits it. */
 int command_fail(const struct error *err);
 

@@ -64,7 +64,8 @@ struct campaign_summary {
     size_t unsupported;  /* neither ok nor failed: the device lacks what was asked for */
     enum status failure; /* of the first that failed */
     bool interrupted;
-    bool held; /* interrupted while the plan was waiting for witnesses: nothing has run */
+    bool unanswered; /* interrupted: a served endpoint does not answer, so that no more was asked */
+    bool held;       /* interrupted while the plan was waiting for witnesses: nothing has run */
 };
 
 /* Records plan, cells and order in one transaction; nothing has run yet. */

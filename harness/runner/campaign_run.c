@@ -6,6 +6,7 @@
 #include "harness/core/clock.h"
 #include "harness/core/file.h"
 #include "harness/core/log.h"
+#include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "harness/runner/campaign_choice.h"
 #include "harness/runner/campaign_doctor.h"
@@ -178,6 +179,13 @@ static enum status plan_requests(const struct campaign *campaign, struct campaig
     return STATUS_OK;
 }
 
+/* A server that does not answer is asked once: the trials that are left would find the same. */
+static bool is_unanswered(const struct campaign_cell *cell, const struct trial_outcome *outcome)
+{
+    return outcome->status == STATUS_UNAVAILABLE &&
+           member_in(cell->message, "workload", "endpoint") != NULL;
+}
+
 static enum status run_pending(struct campaign *campaign, const struct campaign_options *options,
                                const struct pending *pending, struct trial_request *request,
                                struct expected *expected, struct campaign_summary *summary,
@@ -247,6 +255,8 @@ static enum status run_pending(struct campaign *campaign, const struct campaign_
             note = text_format("%s: trial %lld: %s: %s", cell->label, (long long)trials[i].sequence,
                                status_name(outcome.status), outcome.error.message);
         cell->refused |= outcome.status == STATUS_UNSUPPORTED;
+        summary->unanswered = is_unanswered(cell, &outcome) && i + 1 < pending->count;
+        summary->interrupted |= summary->unanswered;
         index = (size_t)(cell - campaign->cells);
         expected_took(expected, index, expected_next(expected, index),
                       clock_monotonic_ns() - begun_ns);

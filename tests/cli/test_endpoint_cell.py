@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -158,6 +159,33 @@ class Endpoint(CliTest):
         self.assertEqual(len(again), 4)
         call = self.assay("compare", again[0]["id"], again[2]["id"], "--db", self.db)
         self.assertNotIn("not comparable", call.out.lower())
+
+    def test_pictures_have_one_scale(self):
+        """Those of one server's rates, and those of two servers on one page."""
+        protocol = PROTOCOL.replace("trials: 2", "trials: 1").replace("requests: %d" % REQUESTS, "requests: 10")
+        for rates, mode in (("50, 100", "honest"), ("20, 70", "slow_first")):
+            self.measure(protocol=protocol, rates=rates, mode=mode)
+        campaigns = [uid[:8] for uid, in self.query("SELECT uid FROM campaign ORDER BY id")]
+        page = os.path.join(self.folder, "page.html")
+        self.assertEqual(self.assay("report", "--html", page, *campaigns, "--db", self.db).status, 0)
+        with open(page, encoding="utf-8") as file:
+            text = file.read()
+        pictures = dict(re.findall(r'<svg[^>]*"((?:capacity|rates)[0-9])-t [^>]*>(.*?)</svg>', text, re.DOTALL))
+        self.assertEqual(sorted(pictures), ["capacity1", "capacity2", "rates1", "rates2"])
+        ticks = {name: re.findall(r'<text[^>]*class="tick"[^>]*>([^<]*)<', picture) for name, picture in pictures.items()}
+        self.assertEqual(ticks["capacity1"], ticks["capacity2"])
+        self.assertEqual(ticks["rates1"], ticks["rates2"])
+        self.assertIn("100", ticks["rates2"])
+        self.assertRegex(text, "<h3>Under load: served on endpoint:0, slow_first at http://127.0.0.1:")
+
+    def test_a_server_that_does_not_answer_is_asked_once(self):
+        call = self.measure(port="1", rates="50, 100", status=1)
+        self.assertEqual(self.query("SELECT status FROM trial_end"), [("unavailable",)])
+        self.assertEqual(call.err.count("is the server there?"), 1)
+        self.assertIn("the server does not answer, and after 1 of 4 trials no other was run", call.err)
+        self.assert_verified()
+        call = self.assay("run", "--resume", "last", "--db", self.db)
+        self.assertEqual((call.status, self.query("SELECT count(*) FROM trial_end")), (1, [(2,)]))
 
     def test_limits_are_judged_by_the_declared_capacity(self):
         """Without one it is not known how long a window must be, and that is said with what to write."""

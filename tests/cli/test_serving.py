@@ -245,7 +245,7 @@ class Serving(CliTest):
         self.assertEqual(self.assay("report", "--html", page, "--db", self.db).status, 0)
         with open(page, encoding="utf-8") as file:
             html = file.read()
-        self.assertIn("<h4>Under load: served fp32 on null:0</h4>", html)
+        self.assertIn("<h4>Under load: served fp32 on null:0, null device</h4>", html)
         for heading in ("Requests within the limits over the rate", "Latency end to end over the rate", ">knee<",
                         "Latency \u00b7 " + rows[1]["id"], "Trial 1 \u00b7 " + rows[1]["id"]):
             self.assertIn(heading, html)

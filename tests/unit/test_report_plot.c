@@ -216,7 +216,7 @@ TEST(words_say_which_rates_leave_a_capacity_open)
         "It serves at least 32 requests/s within the limits; at rates up to 40/s they are "
         "not shown to be missed.");
     assert_capacity((struct capacity_result){CAPACITY_AT_MOST, NAN, NAN, 10, NAN, 10},
-                    "It serves at most 10 requests/s within the limits; no rate was low enough "
+                    "It serves less than 10 requests/s within the limits; no rate was low enough "
                     "to keep them.");
     assert_capacity(
         (struct capacity_result){CAPACITY_AT_MOST, 12, NAN, 17, NAN, 20},
