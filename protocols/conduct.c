@@ -189,6 +189,27 @@ double conduct_checked_ratio(int64_t checked_ns, double iteration_ns)
                : 0;
 }
 
+/* From so many checks on the shortest is one that nothing delayed. */
+#define CHECKED_MANY 8
+
+double conduct_checked_noted(const char *kind, int64_t checks)
+{
+    static const struct {
+        const char
+            *kind; /* NULL: any other, of many launches, each of which may be delayed alone */
+        double many, few;
+    } noted[] = {{"convolution", 5, 20},
+                 {"gemm", 5, 20},
+                 {"memory_bound", 5, 20},
+                 {"training_step", 5, 20},
+                 {NULL, 20, CONDUCT_CHECKED_MOST}};
+    size_t i = 0;
+
+    while (noted[i].kind && strcmp(noted[i].kind, kind) != 0)
+        i++;
+    return checks >= CHECKED_MANY ? noted[i].many : noted[i].few;
+}
+
 /*
  * An iteration of the window's median sample, or of that of the samples whose inputs were as in the
  * one before, where it is less: a stack that leaves out unchanged work does so there.

@@ -193,10 +193,13 @@ double conduct_gap_share(const struct conduct_spent *spent);
  * launches of which nothing has changed, does its work in those alone.
  */
 double conduct_checked_ratio(int64_t checked_ns, double iteration_ns);
-/* Of the median: above it is a finding. Of the shortest: above it the trial is invalid. Of fewer
- * iterations a busy machine may delay each. */
+/*
+ * Of the shortest, above which it is a finding, by the kind of workload and how many were checked
+ * (CONDUCT_CHECKED_LEAST at least: of fewer a busy machine may delay each). results/FORMAT.md has
+ * the table, and what honest trials came to. Above CONDUCT_CHECKED_MOST the trial is invalid.
+ */
+double conduct_checked_noted(const char *kind, int64_t checks);
 #define CONDUCT_CHECKED_LEAST 3
-#define CONDUCT_CHECKED_NOTED 5.0
 #define CONDUCT_CHECKED_MOST 50.0
 /* For people: "CLOCK_MONOTONIC_RAW". */
 const char *conduct_clock_words(enum conduct_clock clock);

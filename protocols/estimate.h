@@ -28,9 +28,9 @@
  * 10: the clock's step divides the samples; a level that more than a tenth of the samples have is
  * no impulse; levels in any order; the tick of several trials is the least that one shows. 11: the
  * order of the trials widens, and decides whether the cell is steady. 12: a disturbance that passes
- * is no warmup; percentiles at gaps.
+ * is no warmup; percentiles at gaps. 13: checked iterations are judged by the shortest, by kind.
  */
-#define ESTIMATE_VERSION 12
+#define ESTIMATE_VERSION 13
 
 /*
  * X(constant, id, label, steady, help): one name of a verdict everywhere; the label differs in

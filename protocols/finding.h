@@ -185,8 +185,8 @@ enum finding_severity {
       "{share:%} of the window are in no sample and in no check: work of the samples may run there",\
       "time longer samples (sample.min_time), on an idle machine")                                 \
     X(CHECKED_SLOWER, "checked_slower", WARNING, NUMBERS("ratio"),                                 \
-      "iterations that were checked took {ratio:g} times as long as those of the samples: work "   \
-      "may be left out where nobody looks",                                                        \
+      "the shortest of the iterations that were checked took {ratio:g} times as long as those of " \
+      "the samples: work may be left out where nobody looks",                                      \
       "measure with another version of the driver and the library; results of an earlier launch "  \
       "must not be kept")                                                                          \
     X(PRELOADED, "preloaded", WARNING, NUMBERS(NULL),                                              \

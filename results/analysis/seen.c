@@ -5,8 +5,9 @@
 #include "results/store/store_internal.h"
 
 #define CONDUCT                                                                                    \
-    "SELECT coalesce(e.facts -> '$.conduct', 'null'), p.begin_ns, p.end_ns FROM trial_end e"       \
-    " LEFT JOIN phase p ON p.trial = e.trial AND p.name = 'window' WHERE e.trial = ?1"
+    "SELECT coalesce(e.facts -> '$.conduct', 'null'), p.begin_ns, p.end_ns, c.kind FROM trial_end" \
+    " e JOIN trial t ON t.id = e.trial JOIN cell c ON c.id = t.cell LEFT JOIN phase p ON p.trial"  \
+    " = e.trial AND p.name = 'window' WHERE e.trial = ?1"
 /* Their names alone: values may be withheld. */
 #define PRELOADS                                                                                   \
     "SELECT replace(replace(r.name, 'host.ld_so_preload', '/etc/ld.so.preload'), 'variable.', '')" \
@@ -44,11 +45,12 @@ static bool take_conduct(sqlite3_stmt *row, struct conduct *ret)
 }
 
 static void add_checked(const struct conduct_seen *seen, const struct seen_trial *of,
-                        struct finding_list *findings)
+                        const char *kind, struct finding_list *findings)
 {
-    const double ratio = conduct_checked_ratio(seen->checked_median_ns, of->iteration_ns);
+    const double ratio = conduct_checked_ratio(seen->checked_least_ns, of->iteration_ns);
 
-    if (seen->spot_checks >= CONDUCT_CHECKED_LEAST && ratio > CONDUCT_CHECKED_NOTED)
+    if (seen->spot_checks >= CONDUCT_CHECKED_LEAST &&
+        ratio > conduct_checked_noted(kind, seen->spot_checks))
         finding_add(findings, FINDING_CHECKED_SLOWER, of->number, NULL, &ratio);
 }
 
@@ -79,7 +81,7 @@ static void add_conduct(sqlite3_stmt *row, const struct seen_trial *of,
 
     if (!take_conduct(row, &conduct))
         return;
-    add_checked(&conduct.seen, of, findings);
+    add_checked(&conduct.seen, of, (const char *)sqlite3_column_text(row, 3), findings);
     add_spent(&conduct, of, findings);
     for (enum conduct_clock i = 0; i < CONDUCT_CLOCK_COUNT; i++) {
         const double share = conduct_clock_share(&conduct, i);

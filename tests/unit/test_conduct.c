@@ -134,6 +134,9 @@ TEST(checked_iterations)
     BREAKS(NULL, c.seen.checked_least_ns = S; c.seen.spot_checks = 2; p.spot_checks_least = 1);
     assert_true(conduct_checked_ratio(-1, 5e6) <= 0 && conduct_checked_ratio(5000000, 0) <= 0);
     assert_true(conduct_checked_ratio(100000, 100) <= 0);
+    assert_true(conduct_checked_noted("gemm", 8) < conduct_checked_noted("gemm", 7));
+    assert_true(conduct_checked_noted("gemm", 8) < conduct_checked_noted("batched_inference", 8));
+    assert_true(conduct_checked_noted("onnx", 3) <= CONDUCT_CHECKED_MOST);
     assert_float_equal(conduct_checked_ratio(25 * 1000000 + 100000, 5e6), 5.0, 1e-9);
 }
 
