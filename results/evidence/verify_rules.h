@@ -42,6 +42,15 @@
       "it started before its campaign was planned",                                                \
       "SELECT t.id FROM trial t JOIN campaign g ON g.id = t.campaign WHERE t.started_utc_ns < "    \
       "g.created_utc_ns")                                                                          \
+    X(TRIAL_BEFORE_ROUND, "trial_before_round", TRIAL, WRONG, "trial",                             \
+      "it started %s ns after its campaign was planned, and its round begins %s ns after "         \
+      "that (spread)",                                                                             \
+      "SELECT id, after, due FROM (SELECT t.id, t.started_utc_ns - g.created_utc_ns AS after, "    \
+      "CAST(1.0 * (p.body ->> '$.spread_ns') * ((t.sequence - 1) / n.cells) / ((n.trials - 1) / "  \
+      "n.cells) AS INTEGER) AS due FROM trial t JOIN campaign g ON g.id = t.campaign JOIN content "\
+      "p ON p.digest = g.protocol AND json_valid(p.body) JOIN (SELECT m.id, (SELECT count(*) FROM "\
+      "cell WHERE campaign = m.id) AS cells, (SELECT max(sequence) FROM planned_trial WHERE "      \
+      "campaign = m.id) AS trials FROM campaign m) n ON n.id = g.id) WHERE after < due - 1000000000")\
     X(PHASE_TIMES, "phase_times", TRIAL, WRONG, "phase",                                           \
       "the phase %s of trial %s begins at %s ns and ends at %s ns",                                \
       "SELECT id, name, trial, begin_ns, end_ns FROM phase WHERE begin_ns < 0 OR end_ns < "        \

@@ -248,6 +248,22 @@ class ForgedLog(TamperTest):
             forgery.rewrite()
         self.assertIn("note: trial: trial 1: it took", self.assay("verify", path).out)
 
+    def test_rounds_begun_early(self):
+        """Trials that are said to have been spread over an hour."""
+        path = os.path.join(self.folder, "spread.db")
+        call = self.assay("run", "synthetic", "--device", "null:0", "--protocol",
+                          self.write("spread.yaml", self.FAST + "spread: 2s\n"), "--db", path)
+        self.assertEqual(call.status, 0, call.err)
+        self.assert_good(path)
+        with forge.Forgery(path) as forgery:
+            (_, campaign), = forgery.bodies("campaign")
+            forgery.edit_blob(campaign["protocol"], lambda body: body.update(spread_ns=3600 * 10**9))
+            forgery.rewrite()
+        for found in self.both(path):
+            self.assertIn(("trial", "trial", "2"), found)
+            self.assertNotIn(("trial", "trial", "1"), found)
+        self.assertIn("its round begins 3600000000000 ns after that", self.assay("verify", path).out)
+
     def test_one_trial_in_place_of_another(self):
         """Its samples are those of the first, one by one."""
         path = os.path.join(self.folder, "trials.db")

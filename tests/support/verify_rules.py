@@ -261,6 +261,7 @@ class Trials:
         self.foreign = {row[0] for row in verifier.ask(
             "SELECT e.trial FROM environment e JOIN reading_member m ON m.reading_set = e.readings JOIN"
             " reading r ON r.id = m.reading WHERE e.at = 'host' AND r.name = 'variable.ASSAY_WORKER'")}
+        self.last_planned = dict(verifier.ask("SELECT campaign, max(sequence) FROM planned_trial GROUP BY campaign"))
         self.series, self.content = series(verifier), Content(verifier)
         self.chosen = {cell: (self.content.read(digest) or {}).get("iterations_per_sample") for cell, digest in
                        verifier.ask("SELECT cell, content FROM choice")}
@@ -279,6 +280,8 @@ class Trials:
             campaign = self.campaigns.get(trial["campaign"])
             if campaign and trial["started_utc_ns"] < campaign["created_utc_ns"]:
                 self.wrong("trial", trial["id"], "began before it was planned")
+            if campaign and trial["started_utc_ns"] < campaign["created_utc_ns"] + self.round_ns(trial, campaign) - 10**9:
+                self.wrong("trial", trial["id"], "began before its round")
             if end and end["ended_utc_ns"] < trial["started_utc_ns"]:
                 self.wrong("trial_end", trial["id"], "ended before it began")
             for at in ("host", "before", "after"):
@@ -371,6 +374,13 @@ class Trials:
             for clause in broken(protocol, seen, self.stretch(trial, end),
                                  {check["phase"] for check in self.checks.get(number, ())}, planned):
                 self.wrong("trial", number, "is ok, and breaks its protocol: " + clause)
+
+    def round_ns(self, trial, campaign):
+        """When the trial's round begins, after the plan, under a protocol that spreads rounds; 0: at once."""
+        spread = (self.content.read(campaign["protocol"]) or {}).get("spread_ns") or 0
+        cells = sum(cell["campaign"] == campaign["id"] for cell in self.cells.values())
+        last = (self.last_planned.get(campaign["id"], 1) - 1) // cells
+        return int(spread * ((trial["sequence"] - 1) // cells) / last) if last > 0 else 0
 
     def planned(self, trial):
         """SHA-256 of the program that was to measure; None: the plan does not say."""
