@@ -116,8 +116,9 @@ enum finding_severity {
       "{trials:n} trials: the spread between processes is poorly known",                           \
       "run at least {needed:n} trials")                                                            \
     X(UNSEEN_LEVELS, "unseen_levels", INFO, NUMBERS("trials", "share"),                            \
-      "the interval assumes normally distributed levels of processes: {trials:n} trials may not "  \
-      "show a second level that less than {share:%} of the processes have",                        \
+      "the interval is of the typical process, the one in the middle: {trials:n} trials may not "   \
+      "show a second level that less than {share:%} of the processes have, and of skewed levels "  \
+      "the mean of all may lie outside",                                                           \
       "run more trials")                                                                           \
     X(TREND_OF_TRIALS, "trend_of_trials", WARNING, NUMBERS("change", "p"),                         \
       "the level moved by {change:+%} from the first trial to the last, which chance explains in " \

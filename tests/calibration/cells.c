@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/core/random.h"
+#include "protocols/stats/distribution.h"
 
 #define TRIALS_MAX 10
 #define SHORT_TIMES 2
@@ -13,14 +14,45 @@
 
 const double cell_quantiles[CELL_PERCENTILES] = {0.5, 0.9, 0.99};
 
-/* Of mean 0 and variance 1. */
-static double process_level(enum cell_levels levels, struct random *random)
+#define LOGNORMAL_SD 0.7
+/* What the levels about the rare one, and it, have of noise. */
+#define RARE_NOISE 0.1
+
+static double lognormal_mean(void)
+{
+    return exp(LOGNORMAL_SD * LOGNORMAL_SD / 2);
+}
+
+static double lognormal_sd(void)
+{
+    return lognormal_mean() * sqrt(expm1(LOGNORMAL_SD * LOGNORMAL_SD));
+}
+
+double cell_process_level(enum cell_levels levels, struct random *random)
 {
     if (levels == CELL_LEVELS_TWO)
         return (random_next_unit(random) < 0.3 ? 0.7 : -0.3) / sqrt(0.21);
+    if (levels == CELL_LEVELS_RARE)
+        return (random_next_unit(random) < 0.1 ? 0.9 : -0.1) / 0.3 +
+               RARE_NOISE * random_next_normal(random);
     if (levels == CELL_LEVELS_EXPONENTIAL)
         return -log(1 - random_next_unit(random)) - 1;
+    if (levels == CELL_LEVELS_LOGNORMAL)
+        return (exp(LOGNORMAL_SD * random_next_normal(random)) - lognormal_mean()) / lognormal_sd();
     return random_next_normal(random);
+}
+
+double cell_middle_level(enum cell_levels levels)
+{
+    if (levels == CELL_LEVELS_TWO)
+        return -0.3 / sqrt(0.21);
+    if (levels == CELL_LEVELS_RARE) /* 0.9 of all lie about -1 / 3, and 5 / 9 of them below it */
+        return -0.1 / 0.3 + RARE_NOISE * normal_quantile(0.5 / 0.9);
+    if (levels == CELL_LEVELS_EXPONENTIAL)
+        return log(2) - 1;
+    if (levels == CELL_LEVELS_LOGNORMAL)
+        return (1 - lognormal_mean()) / lognormal_sd();
+    return 0;
 }
 
 /* Amplitude of the waves of a cell. */
@@ -34,7 +66,7 @@ static void make_levels(const struct cell *cell, double spread, struct random *r
     double last = 0;
 
     for (size_t t = 0; t < cell->trials; t++) {
-        const double own = process_level(cell->levels, random);
+        const double own = cell_process_level(cell->levels, random);
         const double at = cell->trials > 1 ? (double)t / (double)(cell->trials - 1) : 0;
 
         last = t == 0 ? own : phi * last + sqrt(1 - phi * phi) * own;
@@ -62,6 +94,8 @@ static void look_at(const struct cell *cell, uint64_t seed, uint64_t index,
     random_init(&random, seed ^ 0x747269616c73u, index);
     if (cell->spread_high > 0)
         spread *= pow(cell->spread_high / cell->spread, random_next_unit(&random));
+    if (cell->middle)
+        level *= exp(spread * cell_middle_level(cell->levels));
     make_levels(cell, spread, &random, levels);
     for (t = 0; t < cell->trials; t++) {
         struct generator g = cell->generator;
@@ -135,7 +169,7 @@ struct cells cells_run(const struct settings *settings, const struct cell *cell)
                                                 : settings->series * SHORT_TIMES;
     struct cells x = {*cell, series, calloc(series, sizeof(*x.outcomes))};
     size_t size = series * sizeof(*x.outcomes);
-    char where[96], key[224];
+    char where[96], key[256];
     uint64_t base = 5381;
     long i, count = (long)series;
     const char *c;
@@ -145,10 +179,12 @@ struct cells cells_run(const struct settings *settings, const struct cell *cell)
         exit(2);
     }
     describe(cell, where, sizeof(where));
-    snprintf(key, sizeof(key),
-             "%zu cells of %s, kind %d, sd %g, size %g, where %g, shape %g, %zu drift%s, levels %d",
-             series, where, (int)g->kind, g->sd, g->size, g->where, g->shape, cell->drifting,
-             cell->percentiles ? ", percentiles" : "", (int)cell->levels);
+    snprintf(
+        key, sizeof(key),
+        "%zu cells of %s, kind %d, sd %g, size %g, where %g, shape %g, %zu drift%s, levels %d%s",
+        series, where, (int)g->kind, g->sd, g->size, g->where, g->shape, cell->drifting,
+        cell->percentiles ? ", percentiles" : "", (int)cell->levels,
+        cell->middle ? ", middle" : "");
     if (parts_take(settings->parts, key, x.outcomes, size))
         return x;
     /* Keeps the series of different cases apart under one seed. */

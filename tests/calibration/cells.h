@@ -9,6 +9,7 @@
 #ifndef ASSAY_TESTS_CALIBRATION_CELLS_H
 #define ASSAY_TESTS_CALIBRATION_CELLS_H
 
+#include "harness/core/random.h"
 #include "protocols/estimate.h"
 #include "tests/calibration/generator.h"
 #include "tests/calibration/measure.h"
@@ -21,9 +22,16 @@
 /* How the log levels of processes are distributed, with the sd `spread`. */
 enum cell_levels {
     CELL_LEVELS_NORMAL,
-    CELL_LEVELS_TWO,        /* three in ten processes have another one */
-    CELL_LEVELS_EXPONENTIAL /* skewed: most are a little below, few far above */
+    CELL_LEVELS_TWO,         /* three in ten processes have another one */
+    CELL_LEVELS_EXPONENTIAL, /* skewed: most are a little below, few far above */
+    CELL_LEVELS_LOGNORMAL,   /* skewed twice: logs that are log-normal with sd 0.7 */
+    CELL_LEVELS_RARE         /* one process in ten has another one */
 };
+
+/* A log level, of mean 0 and variance 1 (CELL_LEVELS_RARE: 1.01), and that of the process in the
+ * middle. */
+double cell_process_level(enum cell_levels levels, struct random *random);
+double cell_middle_level(enum cell_levels levels);
 
 struct cell {
     struct generator generator;
@@ -33,6 +41,7 @@ struct cell {
     size_t drifting;    /* so many of the trials drift by 5 % instead */
     bool percentiles;   /* are looked at; the generator is stationary or lognormal */
     enum cell_levels levels;
+    bool middle; /* the truth is the process in the middle, not the mean of all */
     /* Of the campaign, from its first trial to its last: */
     double moves;      /* the level grows by this share */
     double neighbours; /* correlation of the processes' levels, which are normal then */
