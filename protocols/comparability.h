@@ -27,7 +27,7 @@
  * Of stored comparisons. Raised whenever one could come out otherwise: with ESTIMATE_VERSION and
  * SERVING_VERSION, and with fields.yaml or what a record gives as fields.
  */
-#define COMPARISON_VERSION 24
+#define COMPARISON_VERSION 25
 
 enum field_class { FIELD_IDENTITY, FIELD_SUBJECT, FIELD_CONTROLLED, FIELD_NUISANCE };
 const char *field_class_name(enum field_class field_class);

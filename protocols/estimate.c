@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "protocols/compare.h"
 #include "protocols/stats/autocovariance.h"
 #include "protocols/stats/clock_step.h"
+#include "protocols/stats/days.h"
 #include "protocols/stats/distribution.h"
 #include "protocols/stats/mean_interval.h"
 #include "protocols/stats/order.h"
@@ -344,6 +346,7 @@ static void ranks_about(size_t count, double q, double share, size_t *ret_from, 
 struct trials {
     const struct estimate_part *parts;
     size_t count;
+    const size_t *days;           /* of the campaign; NULL: not known */
     const int64_t *const *sorted; /* NULL: a trial without samples */
     double share;                 /* of the samples that independent ones would be */
     double tick;                  /* of the clock; NAN: unknown */
@@ -443,7 +446,7 @@ static void span_gap(const struct trials *trials, double q, double confidence, d
 static void find_between(const struct trials *trials, double confidence, double *logs,
                          struct percentile *ret)
 {
-    size_t with = 0;
+    size_t with;
 
     ret->needed = (uint64_t)ceil((double)order_needed(ret->q) / trials->share);
     for (size_t i = 0; i < trials->count; i++) {
@@ -451,9 +454,9 @@ static void find_between(const struct trials *trials, double confidence, double 
 
         if (n > 0 && n < ret->needed)
             return;
-        if (n > 0)
-            logs[with++] = log(order_quantile(trials->sorted[i], n, ret->q));
+        logs[i] = n > 0 ? log(order_quantile(trials->sorted[i], n, ret->q)) : NAN;
     }
+    with = days_join(trials->days, logs, trials->count);
     estimate_between(logs, with, confidence, trials->tick, &ret->interval);
     ret->has_gap = ret->interval.has_interval &&
                    find_gap(trials, ret->q, log(ret->interval.hi / ret->interval.value), ret->gap);
@@ -506,9 +509,11 @@ static enum status estimate_find_percentiles(const struct estimate_part *parts,
                                              const struct estimate_options *options,
                                              struct estimate *e, struct error *err)
 {
-    struct trials trials = {
-        .parts = parts, .count = e->trial_count, .tick = estimate_tick(parts, e->trial_count)};
-    size_t total = 0, most = e->trial_count, with, only = 0, i;
+    struct trials trials = {.parts = parts,
+                            .count = e->trial_count,
+                            .days = e->trial_days,
+                            .tick = estimate_tick(parts, e->trial_count)};
+    size_t total = 0, most = 2 * e->trial_count, with, only = 0, i;
     enum status status = STATUS_OK;
     const int64_t **sorted;
     int64_t *memory;
@@ -809,19 +814,22 @@ static void admit_disturbance(struct estimate *e, double moved, const struct est
         e->unseen = expm1(log1p(fmax(e->unseen, ret->hi / ret->value - 1)) + moved);
 }
 
-/* Interval between trials; variance split; trials that would be enough. `logs`: trial_count. */
+/* Interval between trials; variance split; trials that would be enough. `logs`: twice trial_count.
+ */
 static void combine_trials(struct estimate *e, const struct estimate_part *parts,
                            const struct estimate_options *options, double *logs,
                            struct estimate_interval *ret)
 {
-    double noise = 0, within = 0, remainder = 0, disturbed = 0, r, sd;
-    size_t i, samples = 0, with = 0, last = 0;
+    double *levels = logs + e->trial_count;
+    double noise = 0, within = 0, remainder = 0, disturbed = 0, r, sd, between;
+    size_t i, samples = 0, with = 0, last = 0, units;
     uint64_t needed;
 
     for (i = 0; i < e->trial_count; i++) {
-        if (isnan(parts[i].log_mean))
+        logs[i] = parts[i].log_mean;
+        if (isnan(logs[i]))
             continue;
-        logs[with++] = parts[i].log_mean;
+        with++;
         noise += parts[i].log_error * parts[i].log_error;
         within += parts[i].log_squares;
         remainder += parts[i].state.remainder;
@@ -837,16 +845,25 @@ static void combine_trials(struct estimate *e, const struct estimate_part *parts
     if (with < 2)
         return;
     r = (double)with;
-    sd = estimate_between(logs, with, options->confidence, estimate_tick(parts, e->trial_count),
+    memcpy(levels, logs, e->trial_count * sizeof(*logs));
+    days_join(NULL, levels, e->trial_count);
+    between = squares_about(levels, with, series_mean(levels, with)) / (r - 1);
+    units = days_join(e->trial_days, logs, e->trial_count);
+    if (units < with) {
+        e->days = units;
+        finding_add(&e->findings, FINDING_DAYS_OF_TRIALS, 0, NULL,
+                    (double[]){(double)with, (double)units, DAYS_LEAST});
+    }
+    sd = estimate_between(logs, units, options->confidence, estimate_tick(parts, e->trial_count),
                           ret);
-    e->variance.process = fmax(sd * sd - noise / r, 0);
-    admit_succession(e, logs, with, options->margin, ret);
+    e->variance.process = fmax((units < with ? between : sd * sd) - noise / r, 0);
+    admit_succession(e, logs, units, options->margin, ret);
     admit_disturbance(e, fabs(disturbed / r), ret);
     ret->lo *= exp(-remainder / r);
     ret->hi *= exp(remainder / r);
-    needed = trials_needed(sd, r - 1, log1p(options->margin), options->confidence,
+    needed = trials_needed(sd, (double)units - 1, log1p(options->margin), options->confidence,
                            compare_options_default().power);
-    e->needed_trials = needed > with ? needed : 0;
+    e->needed_trials = needed > units ? (needed * with + units - 1) / units : 0;
 }
 
 static void find_verdict(struct estimate *e)
@@ -873,11 +890,13 @@ static void find_verdict(struct estimate *e)
         e->verdict = ESTIMATE_UNDETERMINED;
 }
 
-/* Trials with samples after their warmup: those that the value and its interval are of. */
+/* Trials with samples after their warmup: those that the value and its interval are of; days. */
 static size_t trials_that_count(const struct estimate *e)
 {
     size_t count = 0;
 
+    if (e->days > 0)
+        return e->days;
     for (size_t i = 0; i < e->trial_count; i++)
         count += e->trials[i].mean_ns.has_value;
     return count;
@@ -904,6 +923,21 @@ void estimate_set_metric(struct estimate *e, enum metric_id id,
         v->grade = METRIC_GRADE_C;
 }
 
+/* On which day of the campaign each trial was measured. */
+static enum status find_days(const struct estimate_series *trials, struct estimate *e,
+                             struct error *err)
+{
+    AUTO_FREE int64_t *times_ns = calloc(e->trial_count, sizeof(*times_ns));
+    size_t days;
+
+    e->trial_days = calloc(e->trial_count, sizeof(*e->trial_days));
+    if (!times_ns || !e->trial_days)
+        return error_no_memory(err);
+    for (size_t i = 0; i < e->trial_count; i++)
+        times_ns[i] = trials[i].started_utc_ns;
+    return days_find(times_ns, e->trial_count, e->trial_days, &days, err);
+}
+
 enum status estimate_cell(const struct estimate_series *trials, size_t trial_count,
                           const struct estimate_options *options, struct estimate **ret,
                           struct error *err)
@@ -922,7 +956,7 @@ enum status estimate_cell(const struct estimate_series *trials, size_t trial_cou
         return status;
     e = calloc(1, sizeof(*e));
     parts = calloc(trial_count, sizeof(*parts));
-    logs = malloc(trial_count * sizeof(*logs));
+    logs = malloc(2 * trial_count * sizeof(*logs));
     if (e)
         e->trials = calloc(trial_count, sizeof(*e->trials));
     if (!e || !parts || !logs || !e->trials) {
@@ -935,15 +969,16 @@ enum status estimate_cell(const struct estimate_series *trials, size_t trial_cou
     e->headline = METRIC_ITERATION_TIME;
     e->trial_count = trial_count;
     e->confidence = options->confidence;
-    for (i = 0; i < trial_count; i++) {
+    status = find_days(trials, e, err);
+    for (i = 0; i < trial_count && !status; i++) {
         e->sample_count += trials[i].count;
         e->trials[i].number = trials[i].number ? trials[i].number : (int64_t)i + 1;
         status = analyse_trial(&trials[i], &parts[i], &e->trials[i], options, err);
-        if (status) {
+        if (status)
             error_prefix(err, "trial %lld", (long long)e->trials[i].number);
-            goto out;
-        }
     }
+    if (status)
+        goto out;
     e->step_ns = estimate_tick(parts, trial_count);
     find_verdict(e);
     combine_trials(e, parts, options, logs, &mean);

@@ -28,7 +28,8 @@
  * 10: the clock's step divides the samples; a level that more than a tenth of the samples have is
  * no impulse; levels in any order; the tick of several trials is the least that one shows. 11: the
  * order of the trials widens, and decides whether the cell is steady. 12: a disturbance that passes
- * is no warmup; percentiles at gaps. 13: checked iterations are judged by the shortest, by kind.
+ * is no warmup; percentiles at gaps. 13: checked iterations are judged by the shortest, by kind; of
+ * campaigns over several days, days are independent and not the trials of one.
  */
 #define ESTIMATE_VERSION 13
 
@@ -91,6 +92,7 @@ struct estimate_series {
     size_t first;
     int64_t
         number; /* of the trial in its cell, as people count; 0: its place in the array, from 1 */
+    int64_t started_utc_ns; /* of the trial; 0: not known */
 };
 
 struct estimate_interval {
@@ -144,6 +146,10 @@ struct estimate {
     double unseen;  /* how far the value may be off where the order of its trials matters but is not
                        seen (succession_unseen), and without the disturbances within them, as a
                        share; 0: not known. Not stored. */
+    size_t days;    /* that the interval takes for independent; 0: it takes trials. Not
+                       stored. */
+    size_t *trial_days;      /* heap: the day of each trial (stats/days.h); NULL: not known. Not
+                                stored. */
     enum metric_id headline; /* what the cell is shown by */
     /* iteration_time: one trial: within it; several: between them (log scale). */
     struct metric_value metrics[METRIC_COUNT];
@@ -182,7 +188,8 @@ bool estimate_verdict_is_steady(enum estimate_verdict verdict);
  *
  * The trials are in the order in which they were measured. Where their levels follow a trend, or
  * neighbours are more alike than chance explains (stats/succession.h), the interval admits that,
- * and a cell whose half-width exceeds the margin by it is undetermined and not steady.
+ * and a cell whose half-width exceeds the margin by it is undetermined and not steady. Where they
+ * were measured on several days (stats/days.h), the means of the days take their place.
  */
 enum status estimate_cell(const struct estimate_series *trials, size_t trial_count,
                           const struct estimate_options *options, struct estimate **ret,

@@ -146,7 +146,9 @@ enum status estimate_from_json(const json_t *json, struct estimate **ret, struct
 
 void estimate_destroy(struct estimate *estimate)
 {
-    if (estimate)
+    if (estimate) {
+        free(estimate->trial_days);
         type_finish(&estimate_type, estimate);
+    }
     free(estimate);
 }

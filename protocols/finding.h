@@ -129,6 +129,10 @@ enum finding_severity {
       "trials that follow each other are alike (correlation {correlation:g}), which chance "       \
       "explains in {p:%} of campaigns: the interval is of this hour, and wider by that",           \
       "measure again at another hour, or compare in pairs (`assay ab`)")                           \
+    X(DAYS_OF_TRIALS, "days_of_trials", INFO, NUMBERS("trials", "days", "least"),                  \
+      "the {trials:n} trials are of {days:n} days: the interval takes the days for independent, "  \
+      "and not the trials of one; fewer than {least:n} days say little of how days differ",        \
+      "spread the campaign over more days (`spread: 120h` in a protocol), or over one")              \
     X(INCOMPLETE, "incomplete", WARNING, NUMBERS("trials", "planned"),                          \
       "preliminary: {trials:n} of {planned:n} planned trials; the others have not run, or failed", \
       "its attempts say why; only an interrupted campaign continues, with `assay run --resume`")                               \

@@ -5,6 +5,7 @@
 
 #include "harness/core/text.h"
 #include "protocols/protocol_clauses.h"
+#include "protocols/stats/days.h"
 
 #define TELEMETRY_LEAST_NS 20000000
 #define EVIDENCE_TRIALS 5 /* fewer leave the spread between processes unknown */
@@ -155,6 +156,11 @@ static enum status check_evidence(const struct check *check)
                     "\"trials\" is %" PRId64 ", but evidence needs at least %d processes to know "
                     "the spread between them; write %d or more, or \"evidence: false\"",
                     p->trials, EVIDENCE_TRIALS, EVIDENCE_TRIALS);
+    if (days_in(p->spread_ns) > 1 && days_in(p->spread_ns) < DAYS_LEAST)
+        return fail(check, "spread", "evidence",
+                    "\"spread\" is over %" PRId64 " days, which are too few to know how days "
+                    "differ; write 24h or less, %dh or more, or \"evidence: false\"",
+                    days_in(p->spread_ns), 24 * DAYS_LEAST);
     if (p->verification != PROTOCOL_VERIFY_EACH_TRIAL)
         return fail(check, "verification", "evidence",
                     "\"verification\" is first_trial, but evidence compares the outputs of every "

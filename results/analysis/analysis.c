@@ -28,6 +28,7 @@ struct part {
     int64_t number;     /* among the cell's planned trials, from 1 */
     int64_t iterations; /* per sample */
     int64_t window_first;
+    int64_t started_utc_ns;
     int64_t *samples;
     size_t count;
     double good; /* of a server: tokens or requests inside the limits */
@@ -122,7 +123,8 @@ static enum status add_part(const struct store *store, sqlite3_stmt *row, struct
                               .iterations = sqlite3_column_int64(row, 1),
                               .window_first = sqlite3_column_int64(row, 2),
                               .number = sqlite3_column_int64(row, 3),
-                              .sequence = sqlite3_column_int64(row, 4)};
+                              .sequence = sqlite3_column_int64(row, 4),
+                              .started_utc_ns = sqlite3_column_int64(row, 5)};
 
     if (part.iterations < 1 || sqlite3_column_type(row, 2) == SQLITE_NULL || part.window_first < 0)
         return error_set(err, STATUS_CORRUPT, "%s: trial %" PRId64 " ended ok without a window",
@@ -141,7 +143,8 @@ static enum status list_parts(struct store *store, int64_t cell, int64_t last_tr
     TRY(statement_of(store,
                      "SELECT t.id, e.iterations_per_sample, e.window_first,"
                      " (SELECT count(*) FROM planned_trial p WHERE p.campaign = t.campaign"
-                     " AND p.cell = t.cell AND p.sequence <= t.sequence), t.sequence FROM trial t"
+                     " AND p.cell = t.cell AND p.sequence <= t.sequence), t.sequence, "
+                     "t.started_utc_ns FROM trial t"
                      " JOIN trial_end e ON e.trial = t.id WHERE t.cell = ?1 AND e.status = 'ok'"
                      " AND t.id <= ?2 AND t.attempt = (SELECT max(l.attempt) FROM trial l"
                      " WHERE l.campaign = t.campaign AND l.sequence = t.sequence AND l.id <= ?2)"
@@ -263,8 +266,9 @@ static enum status count_parts(struct store *store, const struct parts *parts,
     for (size_t i = 0; i < parts->count; i++) {
         const struct part *part = &parts->items[i];
 
-        trials[i] = (struct counted_trial){part->trial, part->number, part->sequence,
-                                           (size_t)part->window_first, part->count};
+        trials[i] = (struct counted_trial){part->trial,    part->number,
+                                           part->sequence, (size_t)part->window_first,
+                                           part->count,    part->started_utc_ns};
     }
     TRY(counted_estimate(store, trials, parts->count, member_in(workload, "program", "metric"),
                          options, estimate, err));
@@ -326,9 +330,9 @@ static enum status estimate_parts(const struct parts *parts, const struct estima
     if (!series)
         return error_no_memory(err);
     for (size_t i = 0; i < parts->count; i++)
-        series[i] =
-            (struct estimate_series){parts->items[i].samples, parts->items[i].count,
-                                     (size_t)parts->items[i].window_first, parts->items[i].number};
+        series[i] = (struct estimate_series){
+            parts->items[i].samples, parts->items[i].count, (size_t)parts->items[i].window_first,
+            parts->items[i].number, parts->items[i].started_utc_ns};
     return estimate_cell(series, parts->count, options, ret, err);
 }
 

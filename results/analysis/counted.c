@@ -100,7 +100,7 @@ static enum status analyse(const struct counted *counted, const struct counted_t
         whole[i] = whole_of(counted->seconds[i] / counted->per_int);
     for (size_t i = 0; i < count; i++) {
         series[i] = (struct estimate_series){whole + at, trials[i].count, trials[i].first,
-                                             trials[i].number};
+                                             trials[i].number, trials[i].started_utc_ns};
         at += trials[i].count;
     }
     return estimate_cell(series, count, options, ret, err);

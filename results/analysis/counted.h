@@ -15,6 +15,7 @@
 struct counted_trial {
     int64_t trial, number, sequence;
     size_t first, count; /* where its window begins, of how many samples */
+    int64_t started_utc_ns;
 };
 
 /*

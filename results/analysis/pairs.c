@@ -10,6 +10,7 @@
 #include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "harness/core/text.h"
+#include "protocols/stats/days.h"
 #include "results/analysis/analysis.h"
 
 /* Result of a trial, by its place in the order. */
@@ -248,6 +249,22 @@ void pairs_finish(struct pairs *pairs)
     memset(pairs, 0, sizeof(*pairs));
 }
 
+/* What the trials gave, or their days where these are several; `ret`: room for twice as many. */
+static size_t times_of(const struct estimate *estimate, double *ret)
+{
+    const bool by_day = estimate->days > 0;
+    size_t count;
+
+    for (size_t i = 0; i < estimate->trial_count; i++) {
+        ret[i] = pairs_trial_time(estimate, i);
+        ret[i] = by_day ? log(ret[i]) : ret[i];
+    }
+    count = days_join(by_day ? estimate->trial_days : NULL, ret, estimate->trial_count);
+    for (size_t i = 0; by_day && i < count; i++)
+        ret[i] = exp(ret[i]);
+    return count;
+}
+
 enum status pairs_trial_centres(struct store *store, int64_t cell, double **ret, size_t *ret_count,
                                 enum estimate_centre *ret_centre, double *ret_step_ns,
                                 struct error *err)
@@ -257,11 +274,9 @@ enum status pairs_trial_centres(struct store *store, int64_t cell, double **ret,
     size_t count = 0;
 
     TRY(analysis_estimate(store, cell, INT64_MAX, &estimate, err));
-    times = calloc(estimate->trial_count + 1, sizeof(*times));
-    for (size_t i = 0; times && i < estimate->trial_count; i++) {
-        times[count] = pairs_trial_time(estimate, i);
-        count += !isnan(times[count]);
-    }
+    times = calloc(2 * estimate->trial_count + 1, sizeof(*times));
+    if (times)
+        count = times_of(estimate, times);
     *ret_centre = estimate->compare_by;
     if (ret_step_ns)
         *ret_step_ns = estimate->step_ns;

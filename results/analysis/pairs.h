@@ -56,8 +56,8 @@ double pairs_trial_time(const struct estimate *estimate, size_t index);
 
 /*
  * Means (or medians, as the protocol says) of the trials of one result that gave one, for comparing
- * without pairs; heap. `ret_step_ns` (may be NULL): of their clock (struct estimate). NOT_FOUND
- * when no trial did.
+ * without pairs, or of its days (stats/days.h); heap. `ret_step_ns` (may be NULL): of their clock
+ * (struct estimate). NOT_FOUND when no trial did.
  */
 enum status pairs_trial_centres(struct store *store, int64_t cell, double **ret, size_t *ret_count,
                                 enum estimate_centre *ret_centre, double *ret_step_ns,

@@ -23,9 +23,9 @@ static const struct argp_option options[] = {
     {"series", 'n', "N", 0, "series for each case of the engine (200)", 0},
     {"pairs", 'p', "N", 0, "comparisons for each case (20 times the series)", 0},
     {"only", 'o', "PART", 0,
-     "one part: mean, percentile, two-state, levels, flat, change, shape, hard, trials, grades, "
-     "marked, "
-     "verdicts, compare, order, history, acceptance, rivals",
+     "one part: mean, percentile, two-state, levels, flat, change, shape, hard, disturbed, trials, "
+     "grades, percentiles, marked, verdicts, campaigns, days, needed, compare, order, history, "
+     "acceptance, rivals",
      0},
     {"parts", 'd', "DIR", 0,
      "keep each case in this folder when it is done, and go on from there; says how far it is", 0},

@@ -7,7 +7,7 @@
 #include "harness/core/random.h"
 #include "protocols/stats/distribution.h"
 
-#define TRIALS_MAX 10
+#define TRIALS_MAX 20
 #define SHORT_TIMES 2
 /* A cell costs as much as all its trials, so fewer of them are made than of single series. */
 #define LONG_SHARE 5
@@ -63,17 +63,33 @@ static void make_levels(const struct cell *cell, double spread, struct random *r
 {
     const double phi = cell->neighbours;
     const double phase = cell->waves > 0 ? random_next_unit(random) : 0;
-    double last = 0;
+    const size_t a_day = cell->days > 0 ? cell->trials / cell->days : 1;
+    double last = 0, day = 0;
 
     for (size_t t = 0; t < cell->trials; t++) {
-        const double own = cell_process_level(cell->levels, random);
+        double own = cell_process_level(cell->levels, random);
         const double at = cell->trials > 1 ? (double)t / (double)(cell->trials - 1) : 0;
 
+        if (cell->days > 0) {
+            day = t % a_day == 0 ? random_next_normal(random) : day;
+            own = sqrt(cell->of_day) * day + sqrt(1 - cell->of_day) * own;
+        }
         last = t == 0 ? own : phi * last + sqrt(1 - phi * phi) * own;
         ret[t] = spread * last + log1p(cell->moves * at);
         if (cell->waves > 0)
             ret[t] += WAVE * sin(2 * acos(-1) * (cell->waves * at + phase));
     }
+}
+
+/* Trials of a day are a minute apart; 0: not told. */
+static int64_t started_utc_ns(const struct cell *cell, size_t trial)
+{
+    const int64_t minute_ns = INT64_C(60000000000), day_ns = 24 * 60 * minute_ns;
+    const size_t a_day = cell->days > 0 ? cell->trials / cell->days : 1;
+
+    if (cell->days == 0 || cell->no_times)
+        return 0;
+    return 1 + (int64_t)(trial / a_day) * day_ns + (int64_t)(trial % a_day) * minute_ns;
 }
 
 static void look_at(const struct cell *cell, uint64_t seed, uint64_t index,
@@ -108,7 +124,7 @@ static void look_at(const struct cell *cell, uint64_t seed, uint64_t index,
         generator_make(&g, seed, ((uint64_t)(t + 1) << 56) + index, samples[t]);
         for (k = 0; k < g.count; k++)
             samples[t][k] = (int64_t)fmax((double)samples[t][k] * process, 1);
-        trials[t] = (struct estimate_series){samples[t], g.count, 0, 0};
+        trials[t] = (struct estimate_series){samples[t], g.count, 0, 0, started_utc_ns(cell, t)};
     }
     options.percentile_count = cell->percentiles ? CELL_PERCENTILES : 0;
     memcpy(options.percentiles, cell_quantiles, sizeof(cell_quantiles));
@@ -150,6 +166,9 @@ static void describe(const struct cell *cell, char *ret, size_t size)
         used += snprintf(ret + used, size - (size_t)used, ", moves %.3g %%", 100 * cell->moves);
     if (cell->neighbours > 0)
         used += snprintf(ret + used, size - (size_t)used, ", neighbours %.3g", cell->neighbours);
+    if (cell->days > 0)
+        used += snprintf(ret + used, size - (size_t)used, ", %zu days, %.3g %% of variance",
+                         cell->days, 100 * cell->of_day);
     if (cell->waves > 0)
         used += snprintf(ret + used, size - (size_t)used, ", %.3g waves", cell->waves);
     if (g->spikes > 0)
@@ -181,10 +200,10 @@ struct cells cells_run(const struct settings *settings, const struct cell *cell)
     describe(cell, where, sizeof(where));
     snprintf(
         key, sizeof(key),
-        "%zu cells of %s, kind %d, sd %g, size %g, where %g, shape %g, %zu drift%s, levels %d%s",
+        "%zu cells of %s, kind %d, sd %g, size %g, where %g, shape %g, %zu drift%s, levels %d%s%s",
         series, where, (int)g->kind, g->sd, g->size, g->where, g->shape, cell->drifting,
-        cell->percentiles ? ", percentiles" : "", (int)cell->levels,
-        cell->middle ? ", middle" : "");
+        cell->percentiles ? ", percentiles" : "", (int)cell->levels, cell->middle ? ", middle" : "",
+        cell->no_times ? ", no times" : "");
     if (parts_take(settings->parts, key, x.outcomes, size))
         return x;
     /* Keeps the series of different cases apart under one seed. */

@@ -45,6 +45,9 @@ struct cell {
     /* Of the campaign, from its first trial to its last: */
     double moves;      /* the level grows by this share */
     double neighbours; /* correlation of the processes' levels, which are normal then */
+    size_t days;       /* > 0: on which the trials are measured, as many on each */
+    double of_day;     /* share of the levels' variance that the trials of a day have in common */
+    bool no_times;     /* the engine is not told when */
     double waves;      /* > 0: a sine of 2 % over a campaign of so many periods, at any phase */
 };
 

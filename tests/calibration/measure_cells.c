@@ -354,6 +354,40 @@ static void measure_campaigns(const struct settings *settings, struct table *tab
             }
 }
 
+/*
+ * Campaigns over several days, whose trials have a share of their variance in common with those of
+ * the same day: the days take the place of trials. Beside it, of the same cells, what the trials
+ * say where nobody knows when they were measured.
+ */
+static void measure_days(const struct settings *settings, struct table *table)
+{
+    static const struct {
+        size_t days, trials;
+    } campaigns[] = {{2, 10}, {3, 12}, {5, 10}, {5, 20}, {10, 20}};
+    static const double shares[] = {0, 0.3, 0.8};
+
+    for (size_t c = 0; c < sizeof(campaigns) / sizeof(campaigns[0]); c++)
+        for (size_t s = 0; s < 3; s++) {
+            struct cell cell = {
+                .generator = {.kind = GENERATOR_STATIONARY, .count = 12, .sd = 0.001},
+                .trials = campaigns[c].trials,
+                .spread = 0.007,
+                .days = campaigns[c].days,
+                .of_day = shares[s]};
+            struct cells x = cells_run(settings, &cell);
+
+            cells_add_coverage(&x, "days: interval covers the level", CELLS_ALL, COVERS, table);
+            cells_add_wrong(&x, METRIC_GRADE_A, 0.01, "days: grade A, and more than 1 % off", WRONG,
+                            table);
+            free(x.outcomes);
+            cell.no_times = true;
+            x = cells_run(settings, &cell);
+            cells_add_coverage(&x, "days: trials taken for independent cover", CELLS_ALL, NAN,
+                               table);
+            free(x.outcomes);
+        }
+}
+
 /* ---- as many trials as a cell asks for ---- */
 
 #define NEEDED_MOST 600
@@ -467,6 +501,7 @@ void measure_cells(const struct settings *settings, struct table *table)
         {"marked", measure_marked},
         {"verdicts", measure_verdicts},
         {"campaigns", measure_campaigns},
+        {"days", measure_days},
         {"needed", measure_needed},
     };
     size_t i;

@@ -11,7 +11,7 @@ import verify_fleet
 from verify_figures import UNKNOWN, alike, close, each, hour, number, range_of
 from verify_student import student
 
-VERSIONS = (17, 18, 19, 20, 21, 22, 23, 24)  # of comparisons: the rules of this text
+VERSIONS = (17, 18, 19, 20, 21, 22, 23, 24, 25)  # of comparisons: the rules of this text
 CONDITIONS = ("contention", "steal", "cgroup_throttled", "device_throttled", "device_shared")
 CONDITIONS_FROM = 22  # the version of comparisons that tells them
 UNDECIDED_FROM = 23  # that whose gates and acceptances decide nothing under them

@@ -8,7 +8,7 @@ import statistics
 from verify_student import beta, student
 from verify_figures import alike, close, number, range_of
 
-VERSIONS = (18, 19, 20, 21, 22, 23, 24)  # of comparisons: the rules of this text
+VERSIONS = (18, 19, 20, 21, 22, 23, 24, 25)  # of comparisons: the rules of this text
 BATCHES = 20  # that the dispersion of misses rests on
 NORMAL = statistics.NormalDist()
 

@@ -127,6 +127,50 @@ TEST(a_trend_of_trials_is_no_spread)
     estimate_destroy(e);
 }
 
+#define DAY_NS INT64_C(86400000000000)
+
+/* Two trials a day at each of the levels 1.00, 1.01 ... 1.04, on so many days. */
+static struct estimate *of_days(size_t days)
+{
+    static const double places[] = {2, 0, 4, 1, 3};
+    static int64_t x[10][N];
+    struct estimate_series series[10];
+
+    for (size_t i = 0; i < 2 * days; i++) {
+        fill(x[i], N, 1e6 * (1 + 0.01 * places[i / 2]), 1e-4, 70 + i);
+        series[i] = (struct estimate_series){
+            x[i], N, 0, 0, 1 + (int64_t)(i / 2) * DAY_NS + (int64_t)(i % 2) * DAY_NS / 100};
+    }
+    return estimate(series, 2 * days);
+}
+
+/* The trials of a day are one unit: the interval is that of the five days, as of five trials. */
+TEST(days_are_units)
+{
+    static const double places[] = {2, 0, 4, 1, 3};
+    struct estimate *e = of_days(5), *trials = of_levels(places, 0.01, 1e-4);
+
+    assert_true(fabs(mean_of(e)->lo / mean_of(trials)->lo - 1) < 1e-4);
+    assert_true(fabs(mean_of(e)->hi / mean_of(trials)->hi - 1) < 1e-4);
+    assert_true(fabs(e->metrics[METRIC_P50].hi / trials->metrics[METRIC_P50].hi - 1) < 1e-4);
+    assert_int_equal(found(e, FINDING_DAYS_OF_TRIALS)->numbers[1], 5);
+    assert_int_equal(e->needed_trials, 2 * trials->needed_trials);
+    assert_int_equal(mean_of(e)->grade, METRIC_GRADE_B);
+    assert_null(found(trials, FINDING_DAYS_OF_TRIALS));
+    estimate_destroy(trials);
+    estimate_destroy(e);
+}
+
+/* Four days are too few for a good grade, however many trials each has. */
+TEST(few_days)
+{
+    struct estimate *e = of_days(4);
+
+    assert_int_equal(found(e, FINDING_DAYS_OF_TRIALS)->numbers[1], 4);
+    assert_int_equal(mean_of(e)->grade, METRIC_GRADE_C);
+    estimate_destroy(e);
+}
+
 /* So little that it is within the margin: the interval admits it, and the cell stays steady. */
 TEST(a_small_trend_of_trials_is_admitted)
 {

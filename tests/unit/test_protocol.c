@@ -247,6 +247,9 @@ TEST(impossible)
     expect_error("name: a\nextends: soak\n\nevidence: true\n",
                  "p.yaml:4: \"trials\" is 3, but evidence needs at least 5 processes to know the "
                  "spread between them; write 5 or more, or \"evidence: false\"");
+    expect_error("name: a\nextends: standard\nspread: 72h\n",
+                 "p.yaml:3: \"spread\" is over 3 days, which are too few to know how days differ; "
+                 "write 24h or less, 120h or more, or \"evidence: false\"");
     expect_error("name: a\nextends: standard\nrequired: []\n",
                  "p.yaml:3: \"required\" is empty, but evidence must say what it was measured on; "
                  "list readings such as device.name, or write \"evidence: false\"");
