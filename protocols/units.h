@@ -6,11 +6,11 @@
  * memory layout of that hour), which has what trials of one sitting share and so what more trials
  * do not show. A unit is slow where its level lies below that of the fleet's median times
  * (1 - margin); that is tested for each by Student's t with the spread of sittings pooled over the
- * units (a nested analysis of variance) and the error of the median, and all units are judged together by the procedure of
- * Benjamini and Hochberg (JRSS B 57 (1995), theorem 1): of the units that it calls slow at most the
- * share `fdr` is expected not to be. In the same way a unit is fine where it is shown to lie above.
- * A distribution of units is not assumed: outliers by the population's own spread are not asked
- * for, since of a skewed one they would be many.
+ * units (a nested analysis of variance) and the error of the median, and all units are judged
+ * together by the procedure of Benjamini and Hochberg (JRSS B 57 (1995), theorem 1): of the units
+ * that it calls slow at most the share `fdr` is expected not to be. In the same way a unit is fine
+ * where it is shown to lie above. A distribution of units is not assumed: outliers by the
+ * population's own spread are not asked for, since of a skewed one they would be many.
  *
  * The spread between units: (MS_units - MS_sittings) / n with the interval of the modified large
  * sample (Burdick and Graybill, "Confidence Intervals on Variance Components" (1992),
