@@ -76,6 +76,8 @@ const char *comparability_foreign_worker(const json_t *judgement)
 
 /* ---- judging ---- */
 
+#define KERNEL_BINARY "kernel binary"
+
 /* A judgement in progress. `factors` and `brought`: name -> array of fields. */
 struct judgement {
     const json_t *a, *b, *varied;
@@ -270,6 +272,61 @@ const char *comparability_why_no_evidence(const json_t *judgement)
                : "exploratory: by protocol no evidence, of the same machine";
 }
 
+/* Options, lanes and variables: what a kernel is compiled with, besides its text. */
+static bool is_condition_of_kernels(const json_t *field)
+{
+    const char *name = member_text(field, "field");
+
+    return (field_matches("kernel.*", name) || field_matches("variable.*", name)) &&
+           !strcmp(member_text(field, "class"), field_class_name(FIELD_CONTROLLED));
+}
+
+/*
+ * What differs that kernels are made by: its factor; "": one of their conditions does; NULL:
+ * nothing of the kind is recorded. A driver that compiles in the worker may use any library there.
+ */
+static const char *maker_of_kernels(const struct judgement *judgement)
+{
+    static const char *const makers[] = {"compiler", "driver",    "runtime",
+                                         "backend",  "device",    "host",
+                                         "assay",    "precision", "implementation"};
+    static const char *const others[] = {"variable ", "library", "package "};
+    const bool apart = !strcmp(member_text(judgement->a, "device.backend"), "cpu");
+    json_t *factors = judgement->setting ? judgement->brought : judgement->factors;
+    const char *factor;
+    json_t *list;
+
+    for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++)
+        if (json_object_get(factors, makers[i]))
+            return makers[i];
+    json_object_foreach(factors, factor, list)
+    {
+        for (size_t i = 0; i < (apart ? 1 : sizeof(others) / sizeof(others[0])); i++)
+            if (!strncmp(factor, others[i], strlen(others[i])))
+                return factor;
+    }
+    EACH(field, judgement->fields)
+        if (!strcmp(member_text(field, "state"), "differs") && is_condition_of_kernels(field))
+            return "";
+    return NULL;
+}
+
+/*
+ * The bytes of a kernel follow from what made them. Where nothing of that differs, they are a
+ * factor by themselves, so that other bytes are never said to be nothing.
+ */
+static void weigh_kernel(struct judgement *judgement, struct finding *finding)
+{
+    const char *maker = maker_of_kernels(judgement);
+
+    if (finding->state != DIFFERS || (maker && !*maker && !judgement->setting))
+        finding->field_class = FIELD_NUISANCE;
+    finding->of = !maker ? KERNEL_BINARY : *maker ? maker : finding->factor;
+    if (!judgement->setting)
+        finding->factor = finding->of;
+    weigh(judgement, finding);
+}
+
 /* A first look, a simulated device and a foreign worker are marked as such in both results. */
 static void weigh_self_declared(struct judgement *judgement, const json_t *a, const json_t *b)
 {
@@ -285,6 +342,11 @@ static void weigh_self_declared(struct judgement *judgement, const json_t *a, co
     if (foreign_worker_in(json_object_get(a, "identity.origin")) &&
         json_equal(json_object_get(a, "identity.origin"), json_object_get(b, "identity.origin")))
         json_array_append_new(judgement->except, json_string("identity.origin"));
+}
+
+static bool is_kernel(const char *field)
+{
+    return field_matches("kernel.*.binary", field);
 }
 
 static json_t *conclude(struct judgement *judgement)
@@ -392,7 +454,14 @@ enum status comparability_judge(const json_t *a, const json_t *b, const json_t *
     for (size_t i = 0; i < count; i++) {
         const struct finding finding = find(&judgement, names[i]);
 
-        weigh(&judgement, &finding);
+        if (!is_kernel(names[i]))
+            weigh(&judgement, &finding);
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct finding finding = find(&judgement, names[i]);
+
+        if (is_kernel(names[i]))
+            weigh_kernel(&judgement, &finding);
     }
     weigh_self_declared(&judgement, a, b);
     refuse(&judgement, a, "a");

@@ -97,7 +97,8 @@ bool comparability_is_evidence(const json_t *judgement);
  *
  * Files of one package are one factor: that of the rule that one of them has, else "package NAME".
  * Processors of one model in one machine are one device whatever their drivers call them, which
- * then belongs to the driver.
+ * then belongs to the driver. A kernel's bytes belong to the factor that made them; where none such
+ * and no condition of theirs differs, they are the factor "kernel binary".
  *
  * New object in `ret`, as comparability_type describes it. The state of a field is "same",
  * "differs" or "unknown"; a reason is "field: why it ends the comparison". `attribution` is the one

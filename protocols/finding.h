@@ -359,6 +359,11 @@ enum finding_severity {
     X(FILE_ALTERED, "file_altered", CRITICAL, NUMBERS(NULL),                                        \
       "{subject} is {detail}: it has another content",                                             \
       "find out who replaced it, or reinstall the package, and measure again")                     \
+    X(KERNEL_CHANGED, "kernel_changed", WARNING, NUMBERS("versions"),                               \
+      "{subject} was compiled to {versions:n} different kernels in trials of this result, from "    \
+      "one text, by one compiler and with the same options: something else that the compiler "      \
+      "reads changed, or it makes other bytes each time",                                          \
+      "find out which, and run the campaign again")                                                \
     X(PLAN_REPEATED, "plan_repeated", INFO, NUMBERS("campaigns"),                                   \
       "One of {campaigns:n} campaigns of the same plan, which are all here: it may be the best of "  \
       "them.",                                                                                     \

@@ -245,6 +245,49 @@ static void find_altered(const struct view_cell *cell, struct finding_list *list
     }
 }
 
+/* {key of text, compiler and options: {binary: file, ..}, ..} takes one more. */
+static void add_compiled(json_t *compiled, const json_t *artifact)
+{
+    const char *binary = member_string(artifact, "binary"), *file = member_string(artifact, "file");
+    AUTO_FREE char *key = NULL;
+    json_t *binaries;
+
+    if (!binary || !file)
+        return;
+    key = text_format("%s\n%s\n%s\n%s\n%s\n%" JSON_INTEGER_FORMAT, file,
+                      member_text(artifact, "source"), member_text(artifact, "prelude"),
+                      member_text(artifact, "options"), member_text(artifact, "compiler"),
+                      member_integer(artifact, "lanes"));
+    if (key && !json_object_get(compiled, key))
+        json_object_set_new(compiled, key, json_object());
+    binaries = key ? json_object_get(compiled, key) : NULL;
+    if (binaries)
+        json_object_set_new(binaries, binary, json_string(file));
+}
+
+/* What is one text with one compiler and other bytes in another trial. */
+static void find_kernels(const struct view_cell *cell, struct finding_list *list)
+{
+    json_auto_t *compiled = json_object();
+    const char *key;
+    json_t *binaries;
+
+    for (size_t i = 0; i < cell->trial_count; ++i) {
+        EACH(entry, cell->trials[i].artifacts)
+            if (cell->trials[i].ok)
+                add_compiled(compiled, json_object_get(entry, "artifact"));
+    }
+    json_object_foreach(compiled, key, binaries)
+    {
+        const double versions = (double)json_object_size(binaries);
+
+        if (versions > 1)
+            finding_add(list, FINDING_KERNEL_CHANGED, 0,
+                        json_string_value(json_object_iter_value(json_object_iter(binaries))),
+                        &versions);
+    }
+}
+
 static void find_origin(const struct view_cell *cell, struct finding_list *list)
 {
     /* As the finding of an estimate, for a cell that has none: its failed trials are marked, too.
@@ -256,6 +299,7 @@ static void find_origin(const struct view_cell *cell, struct finding_list *list)
     if (cell->origin.libraries)
         finding_add_shown(list, FINDING_LIBRARIES_CHOSEN, cell->origin.libraries, NULL);
     find_altered(cell, list);
+    find_kernels(cell, list);
 }
 
 static void find_amendments(const struct view_cell *cell, struct finding_list *list)

@@ -148,10 +148,31 @@ static void add_component(struct fields *fields, const json_t *component)
         add_package(fields, name, component);
 }
 
+/* Takes the place of one that is there, or joins those that are: a sorted list, each once. */
+static void add_binary(struct fields *fields, const char *prefix, const json_t *binary)
+{
+    AUTO_FREE char *key = text_format("%sbinary", prefix);
+    json_t *before = key ? json_object_get(fields->values, key) : NULL;
+    size_t at = 0;
+
+    if (!before || json_equal(before, binary)) {
+        set(fields, prefix, "binary", "", copy_or_null(binary));
+        return;
+    }
+    if (!json_is_array(before) &&
+        json_object_set_new(fields->values, key, before = json_pack("[O]", before)) < 0)
+        fields->failed = true;
+    while (at < json_array_size(before) &&
+           strcmp(json_string_value(json_array_get(before, at)), json_string_value(binary)) < 0)
+        at++;
+    if (!json_equal(json_array_get(before, at), binary))
+        fields->failed |= json_array_insert(before, at, (json_t *)(uintptr_t)binary) < 0;
+}
+
 static void add_artifact(struct fields *fields, const json_t *artifact)
 {
-    static const char *const names[] = {"source", "prelude", "options", "compiler",
-                                        "binary", "lanes",   NULL};
+    static const char *const names[] = {"source", "prelude", "options", "compiler", "lanes", NULL};
+    const json_t *binary = json_object_get(artifact, "binary");
     const char *file = member_string(artifact, "file");
     AUTO_FREE char *prefix = NULL;
 
@@ -160,6 +181,8 @@ static void add_artifact(struct fields *fields, const json_t *artifact)
     prefix = text_format("kernel.%s.", file_base_name(file));
     if (prefix)
         add_members(fields, prefix, artifact, names, false);
+    if (prefix && json_is_string(binary))
+        add_binary(fields, prefix, binary);
     fields->failed |= !prefix;
 }
 

@@ -7,6 +7,7 @@ The honest run beside each cheat is the same library without CHEAT.
 import ctypes
 import glob
 import hashlib
+import json
 import os
 import shutil
 import signal
@@ -374,6 +375,35 @@ class Surroundings(CheatTest):
         binaries = self.query("SELECT DISTINCT json_extract(c.body, '$.binary') FROM artifact a JOIN content c"
                               " ON c.digest = a.content")
         self.assertEqual(binaries, [(digest,)])
+
+    def test_other_bytes_of_one_compiler(self):
+        """A compiler that reads a file which nobody else does: other bytes are a factor, and a finding in one result."""
+        more, cc = os.path.join(self.folder, "more"), os.path.join(self.folder, "cc")
+        with open(cc, "w", encoding="utf-8") as file:
+            file.write('#!/bin/sh\nexec cc "$@" $(cat "%s")\n' % more)
+        os.chmod(cc, 0o755)
+        evidence, results = self.write("evidence.yaml", self.EVIDENCE), []
+        for options in ("", "", "-O1", "changes"):
+            with open(more, "w", encoding="utf-8") as file:
+                file.write(options.replace("changes", ""))
+            process = self.start("run", self.write("it.yaml", TRIAD), "--device", "cpu:0", "--protocol", evidence,
+                                 "--db", self.db, "--json", ASSAY_CC=cc)
+            if options == "changes":
+                wait_until(lambda: self.ends() >= 17, process)
+                with open(more, "w", encoding="utf-8") as file:
+                    file.write("-O1")
+            out, err = process.communicate()
+            self.assertEqual(process.returncode, 0, err)
+            results.append(json.loads(out)["data"]["results"][0]["id"])
+        kernel = "kernel.memory_stream.h.binary"
+        for other, expected in ((1, []), (2, [kernel]), (3, [kernel])):
+            call = self.assay("compare", results[0], results[other], "--db", self.db, "--json")
+            factors = call.json()["comparability"]["factors"]
+            self.assertEqual([field for factor in factors for field in factor["fields"]], expected, (other, factors))
+            self.assertEqual([factor["factor"] for factor in factors], ["kernel binary"] if expected else [])
+            shown = " ".join(self.assay("show", "--all", results[other], "--db", self.db).out.split())
+            self.assertEqual("memory_stream.h was compiled to 2 different kernels" in shown, other == 3, shown)
+        self.assertEqual(self.assay("verify", self.db).status, 0)
 
     def test_replaced_kernel_of_a_driver(self):
         """In the cache of a vendor's driver, which is PoCL's, also below the stand-ins: a check finds it."""

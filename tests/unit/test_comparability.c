@@ -309,6 +309,64 @@ TEST(consequences)
     json_decref(b);
 }
 
+/* A judgement of two results whose kernels have other bytes, and of which `field` differs, too. */
+static json_t *judge_kernels(const char *backend, const char *field)
+{
+    json_t *a = fields(), *b = fields(), *judgement;
+
+    json_object_set_new(a, "device.backend", json_string(backend));
+    json_object_set_new(b, "device.backend", json_string(backend));
+    json_object_set_new(a, "kernel.x.h.binary", json_string("aa"));
+    json_object_set_new(b, "kernel.x.h.binary", json_string("bb"));
+    if (field) {
+        json_object_set_new(a, field, json_string("1"));
+        json_object_set_new(b, field, json_string("2"));
+    }
+    judgement = judge(a, b, NULL);
+    json_decref(a);
+    json_decref(b);
+    return judgement;
+}
+
+/* Other bytes are never nothing: a factor by themselves, unless what makes them differs. */
+TEST(bytes_of_kernels)
+{
+    static const struct {
+        const char *backend, *field, *attribution;
+        size_t factors;
+    } cases[] = {
+        {"cpu", NULL, "kernel binary", 1},
+        {"opencl", NULL, "kernel binary", 1},
+        {"cpu", "compiler.cc1", "compiler", 1},
+        {"cpu", "library.libz", NULL, 2},
+        {"opencl", "library.libz", "library.libz", 1},
+        {"opencl", "device.driver_version", "driver", 1},
+        {"cpu", "kernel.x.h.options", NULL, 0},
+        {"cpu", "variable.X", NULL, 0},
+        {"cpu", "choice.groups", "kernel binary", 1},
+        {"cpu", "host.cpu.governor", "kernel binary", 1},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        json_t *judgement = judge_kernels(cases[i].backend, cases[i].field);
+
+        assert_int_equal(json_array_size(json_object_get(judgement, "factors")), cases[i].factors);
+        if (cases[i].attribution)
+            assert_string_equal(member_text(judgement, "attribution"), cases[i].attribution);
+        json_decref(judgement);
+    }
+}
+
+/* Bytes that one alone knows say nothing. */
+TEST(bytes_of_one_kernel)
+{
+    json_t *judgement = judge_change("kernel.x.h.binary", json_string("aa"));
+
+    assert_string_equal(member_text(judgement, "verdict"), "comparable");
+    assert_int_equal(json_array_size(json_object_get(judgement, "factors")), 0);
+    json_decref(judgement);
+}
+
 /* A driver that an arm names is known by both versions, whatever else it brings. */
 TEST(a_chosen_driver_has_its_versions)
 {
