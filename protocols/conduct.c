@@ -540,10 +540,26 @@ static enum status check_worker(const struct conduct *conduct, struct error *err
                      conduct->seen.worker[0] ? conduct->seen.worker : "none that is known");
 }
 
+/* What the harness reads of the worker's surroundings is of a process that runs in them. */
+static enum status check_surroundings(const struct conduct *conduct, struct error *err)
+{
+    if (conduct->seen.stopped > 0)
+        return error_set(
+            err, STATUS_INVALID,
+            "worker.stopped: the worker was stopped in the window and let go on (SIGSTOP, "
+            "a debugger): find out by whom, and measure again");
+    if (conduct->seen.moved > 0)
+        return error_set(err, STATUS_INVALID,
+                         "worker.cgroup: the worker was in another control group than assay, whose "
+                         "limits are those that are recorded: start assay itself in that group");
+    return STATUS_OK;
+}
+
 enum status conduct_judge(const struct protocol *protocol, const struct conduct *conduct,
                           struct error *err)
 {
     TRY(check_worker(conduct, err));
+    TRY(check_surroundings(conduct, err));
     TRY(check_verification(conduct, err));
     TRY(check_warmup(protocol, conduct, err));
     TRY(conduct->scheduled != 0 ? check_requests(protocol, conduct, err)

@@ -80,6 +80,18 @@ struct conduct_part {
       " its result was read back, without waiting for a processor (not known of other programs,"   \
       " which hand over what a sample left, and of `generation` and `synthetic`)")                                               \
     X(checked_median_ns, NOTED_LATER, "the median of the same iterations")                         \
+    X(stopped, NOTED_LATER,                                                                        \
+      "1: between the two the worker was stopped and let go on, by a signal")                      \
+    X(moved, NOTED_LATER, "1: at one of the two it was in another control group than assay")       \
+    X(steered, NOTED_LATER,                                                                        \
+      "1: somebody else chose its processors or its priority: a thread's were others at `told_ns`" \
+      " than at `go_ns`, or of assay's own worker the first thread's were others than assay's"     \
+      " when it began or at `told_ns`, or its threads shared fewer processors than there were for" \
+      " them")                                                                                     \
+    X(threads, NOTED_LATER, "how many threads it had at `told_ns`")                                \
+    X(cpu_ns, NOTED_LATER, "the processor time that it used between the two, of all its threads")  \
+    X(queued_ns, NOTED_LATER,                                                                      \
+      "how long its threads waited for a processor meanwhile, in sum (null: a thread ended)")      \
     X(outputs_checked, MEMBER_OPTIONAL,                                                            \
       "how many times assay compared outputs that the worker handed over: at least once for each"  \
       " spot check, once before and once after")

@@ -194,6 +194,9 @@ enum finding_severity {
       "the samples: work may be left out where nobody looks",                                      \
       "measure with another version of the driver and the library; results of an earlier launch "  \
       "must not be kept")                                                                          \
+    X(STEERED, "steered", WARNING, NUMBERS(NULL),                                                  \
+      "somebody else than assay chose processors or the priority of the worker",                   \
+      "set them for assay as a whole (`taskset`, `nice`), which is recorded, and measure again")   \
     X(PRELOADED, "preloaded", WARNING, NUMBERS(NULL),                                              \
       "{subject} put libraries into the worker that nothing there asked for: they can change what " \
       "is measured, and what clocks say",                                                          \

@@ -22,6 +22,7 @@
 #include "harness/runner/trial_record.h"
 #include "harness/runner/trial_telemetry.h"
 #include "harness/runner/worker_process.h"
+#include "harness/runner/worker_state.h"
 
 #define SECOND_NS ((int64_t)1000000000)
 #define GRACE_NS (10 * SECOND_NS)
@@ -41,6 +42,7 @@ struct watch {
     struct protocol protocol;
     struct spot_schedule spots;
     struct handover handover;
+    struct worker_state state;    /* when the window began */
     struct clock_point began, go; /* at the trial's start, and when the window began */
     bool greeted;                 /* hello was said */
     bool ended;                   /* end was said */
@@ -119,6 +121,8 @@ static enum status handle_hello(struct watch *watch, const struct message *messa
         return STATUS_OK;
     }
     watch->greeted = true;
+    if (!watch->worker.foreign)
+        watch->record.conduct.seen.steered = worker_state_steered(watch->worker.process.pid);
     snprintf(watch->phase, sizeof(watch->phase), "hello");
     send_trial(watch, message->hello.handover);
     watch->record.conduct.seen.checks = watch->handover.active && watch->request->named
@@ -268,6 +272,9 @@ static void note_end_of_window(struct watch *watch, const struct clock_point *to
     conduct->seen.clocks.raw_ns = between(go->raw_ns, told->raw_ns);
     conduct->seen.clocks.ticks = between(go->ticks, told->ticks);
     conduct->seen.ticks_per_s = clock_ticks_per_s(&watch->began, go);
+    /* A server leaves a processor to who sends it requests. */
+    worker_state_seen(&watch->state, watch->worker.process.pid,
+                      !watch->worker.foreign && !watch->request->schedule, &conduct->seen);
 }
 
 /* A worker waits. What was said before is on disk before the window opens; nothing is written then.
@@ -299,6 +306,7 @@ static enum status handle_sync(struct watch *watch, const struct message *messag
         return STATUS_OK;
     }
     if (status == STATUS_OK && !started && record->saw_start) {
+        worker_state_look(watch->worker.process.pid, &watch->state);
         watch->go = clock_point_read();
         record->conduct.seen.go_ns = watch->go.monotonic_ns - record->started_ns;
         record->conduct.seen.go_utc_ns = watch->go.utc_ns;
@@ -579,6 +587,7 @@ enum status trial_run(const struct trial_request *request, struct trial_outcome 
     spot_schedule_finish(&watch.spots);
     handover_finish(&watch.handover);
     processes_finish(&watch.at_start);
+    worker_state_finish(&watch.state);
     protocol_finish(&watch.protocol);
     TRY(status);
     ret->trial = watch.record.trial;

@@ -82,6 +82,8 @@ static void add_conduct(sqlite3_stmt *row, const struct seen_trial *of,
     if (!take_conduct(row, &conduct))
         return;
     add_checked(&conduct.seen, of, (const char *)sqlite3_column_text(row, 3), findings);
+    if (conduct.seen.steered > 0)
+        finding_add(findings, FINDING_STEERED, of->number, NULL, NULL);
     add_spent(&conduct, of, findings);
     for (enum conduct_clock i = 0; i < CONDUCT_CLOCK_COUNT; i++) {
         const double share = conduct_clock_share(&conduct, i);

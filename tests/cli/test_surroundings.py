@@ -137,6 +137,71 @@ class Surroundings(CliTest):
         self.assertEqual(status, 0, err)
         self.assertEqual(self.query("SELECT count(*) FROM trial_end WHERE status = 'ok'"), [(2,)])
 
+    def beside(self, act, **environment):
+        """(status, message) and the findings of a trial of one second, during which act(pid of its worker) is called."""
+        protocol = self.write("second.yaml", self.FAST.replace("trials: 2", "trials: 1").replace("time: 30ms", "time: 1s"))
+        process = self.start("run", "synthetic", "--device", "null:0", "--protocol", protocol, "--db", self.db,
+                             **environment)
+        worker = wait_until(lambda: child_of(process.pid, "worker"), process)
+        with contextlib.suppress(ProcessLookupError, FileNotFoundError, PermissionError):
+            while process.poll() is None:
+                act(worker)
+                time.sleep(0.05)
+        _, err = process.communicate(timeout=PATIENCE)
+        (end,) = self.query("SELECT status, message FROM trial_end")
+        self.assertEqual(self.assay("verify", self.db).status, 0, err)
+        shown = self.assay("show", "last", "--json", "--db", self.db).document["findings"] if end[0] == "ok" else []
+        self.new_db()
+        return end, {finding["code"] for finding in shown}
+
+    def test_a_worker_that_is_left_alone(self):
+        end, findings = self.beside(lambda pid: None)
+        self.assertEqual(end, ("ok", None))
+        self.assertNotIn("steered", findings)
+
+    def test_a_worker_that_is_stopped(self):
+        def stop(pid):
+            os.kill(pid, signal.SIGSTOP)
+            time.sleep(0.01)
+            os.kill(pid, signal.SIGCONT)
+        (status, message), _ = self.beside(stop)
+        self.assertEqual(status, "invalid", message)
+        self.assertIn("worker.stopped: ", message)
+
+    def test_a_worker_that_is_steered(self):
+        """Its priority or its processors: in the window, and before it says a word."""
+        def slower(pid):
+            os.setpriority(os.PRIO_PROCESS, pid, min(os.getpriority(os.PRIO_PROCESS, pid) + 1, 19))
+
+        def elsewhere(pid):
+            os.sched_setaffinity(pid, {sorted(os.sched_getaffinity(0))[int(10 * time.monotonic()) % 2]})
+        for act in (slower, elsewhere)[:min(len(os.sched_getaffinity(0)), 2)]:
+            with self.subTest(act=act.__name__):
+                end, findings = self.beside(act)
+                self.assertEqual(end, ("ok", None))
+                self.assertIn("steered", findings)
+
+    def test_a_worker_in_another_control_group(self):
+        groups = [root for root in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/freezer")
+                  if os.path.exists(f"{root}/cgroup.procs") and os.access(f"{root}/cgroup.procs", os.W_OK)]
+        if not groups:
+            self.skipTest("no control group can be made here")
+        group = f"{groups[-1]}/assay-test-{os.getpid()}"
+        try:
+            os.mkdir(group)
+        except OSError as error:
+            self.skipTest(str(error))
+
+        def move(pid):
+            with open(f"{group}/cgroup.procs", "w", encoding="ascii") as file:
+                file.write(str(pid))
+        try:
+            (status, message), _ = self.beside(move)
+        finally:
+            wait_until(lambda: not os.path.exists(group) or not os.rmdir(group))
+        self.assertEqual(status, "invalid", message)
+        self.assertIn("worker.cgroup: ", message)
+
     def test_a_language_whose_capital_of_i_is_another(self):
         locale = os.path.join(self.folder, "tr")
         if not shutil.which("localedef") or subprocess.run(

@@ -257,6 +257,9 @@ FORGERIES = {
     "changed inputs in more samples than there are": (conduct(changed_samples=10 ** 6), "trial"),
     "samples of unchanged inputs that took no time": (
         conduct(spot_checks=3, checked_least_ns=10 ** 6, unchanged_median_ns=1), "trial"),
+    "a worker that was stopped": (conduct(stopped=1), "trial"),
+    "a worker of another control group": (conduct(moved=1), "trial"),
+    "a worker that was steered": (conduct(steered=1), "estimate"),
     "checks said to be assay's own": (conduct(checks="assay"), "trial"),
     "a failed check in a good trial": (first_check(passed=False, error=9), "verification"),
     "a passed check with error 9": (first_check(error=9), "verification"),
@@ -314,7 +317,8 @@ FORGERIES = {
 # They contradict formulas and rules of the workload's kind, which assay alone has.
 ASSAY_ALONE = {"bytes and rate times ten", "FLOPs that are not counted", "items", "working set", "headline",
                "fp32 as fp64 in the plan, too", "fp32 as fp64 in the plan, with its bytes",
-               "iterations that took forty times as long where they were checked", "a date that was set in the window", "tolerance 1e30", "tolerance twice as large"}
+               "iterations that took forty times as long where they were checked", "a date that was set in the window",
+               "a worker that was steered", "tolerance 1e30", "tolerance twice as large"}
 
 
 class VendorForgeries(TamperTest):

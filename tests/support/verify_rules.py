@@ -209,6 +209,8 @@ def broken(protocol, seen, parts, checks, planned):
     spent, hot = time_spent(seen, parts), protocol["cache"]["state"] == "hot"
     rules = {
         "worker.identity": not withheld and planned is not None and seen.get("worker") != planned,
+        "worker.stopped": (seen.get("stopped") or 0) > 0,
+        "worker.cgroup": (seen.get("moved") or 0) > 0,
         "verification": not set(CHECKED) <= checks,
         "warmup.iterations": warm * parts["iterations"] < warmup["iterations"],
         "warmup.time": warm_ns < warmup["time_ns"],

@@ -119,6 +119,14 @@ TEST(clauses)
            c.checked_within = false);
 }
 
+TEST(the_worker_in_its_surroundings)
+{
+    BREAKS("worker.stopped", c.seen.stopped = 1);
+    BREAKS("worker.cgroup", c.seen.moved = 1);
+    BREAKS(NULL, c.seen.stopped = c.seen.moved = -1);
+    BREAKS(NULL, c.seen.steered = 1);
+}
+
 /* Samples are 2 iterations of 5 ms; a launch by itself may take 0.1 ms. */
 TEST(checked_iterations)
 {
