@@ -88,6 +88,11 @@ struct conduct_part {
       " than at `go_ns`, or of assay's own worker the first thread's were others than assay's"     \
       " when it began or at `told_ns`, or its threads shared fewer processors than there were for" \
       " them")                                                                                     \
+    X(hidden, NOTED_LATER,                                                                         \
+      "what assay's own worker had, when it began, that nobody tells of: mapped files that no"     \
+      " file needs which its program needs, executable memory without a file, further threads; of" \
+      " another program whether it had preloads that assay did not give it (null of what"          \
+      " ASSAY_WORKER names, and where LD_PRELOAD, LD_AUDIT or /etc/ld.so.preload is set)")         \
     X(threads, NOTED_LATER, "how many threads it had at `told_ns`")                                \
     X(cpu_ns, NOTED_LATER, "the processor time that it used between the two, of all its threads")  \
     X(queued_ns, NOTED_LATER,                                                                      \

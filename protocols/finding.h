@@ -201,6 +201,11 @@ enum finding_severity {
       "{subject} put libraries into the worker that nothing there asked for: they can change what " \
       "is measured, and what clocks say",                                                          \
       "measure without it")                                                                        \
+    X(HIDDEN, "hidden", CRITICAL, NUMBERS("parts"),                                                \
+      "the worker began with files, memory or threads ({parts:n}) that its program does not need "  \
+      "and no LD_PRELOAD tells of: they can change what is measured, and what clocks say",         \
+      "find out what puts them there (`assay show --json` lists files with their digests), and "   \
+      "measure without it")                                                                        \
     X(NO_PACKAGE, "no_package", INFO, NUMBERS("files"),                                            \
       "mapped files that belong to no package: {files:n} (drivers and libraries that were "        \
       "installed without the system's package manager: nobody else vouches for them)",             \

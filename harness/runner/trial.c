@@ -112,6 +112,20 @@ static void send_trial(struct watch *watch, bool hands_over)
     tell(watch, &(struct message){MESSAGE_TRIAL, .body = trial});
 }
 
+/* A worker has nothing opened when it says hello. What ASSAY_WORKER names may be a script that
+ * chose all of it. */
+static void look_at_beginning(struct watch *watch)
+{
+    const pid_t pid = watch->worker.process.pid;
+    struct conduct_seen *seen = &watch->record.conduct.seen;
+
+    if (!watch->worker.foreign)
+        seen->steered = worker_state_steered(pid);
+    if (!watch->worker.foreign || watch->request->named)
+        seen->hidden = worker_state_hidden(pid, !watch->worker.foreign, watch->worker.preloads,
+                                           watch->request->root);
+}
+
 static enum status handle_hello(struct watch *watch, const struct message *message)
 {
     if (message->hello.protocol != WORKER_PROTOCOL_VERSION) {
@@ -121,8 +135,7 @@ static enum status handle_hello(struct watch *watch, const struct message *messa
         return STATUS_OK;
     }
     watch->greeted = true;
-    if (!watch->worker.foreign)
-        watch->record.conduct.seen.steered = worker_state_steered(watch->worker.process.pid);
+    look_at_beginning(watch);
     snprintf(watch->phase, sizeof(watch->phase), "hello");
     send_trial(watch, message->hello.handover);
     watch->record.conduct.seen.checks = watch->handover.active && watch->request->named

@@ -104,7 +104,7 @@ static enum status open_words(int ret[2], struct error *err)
 }
 
 /* This process's, with the start's changes, and what its device or framework wants beside them. */
-static enum status build_environment(const struct worker_process *worker,
+static enum status build_environment(struct worker_process *worker,
                                      const struct worker_start *start, char ***ret,
                                      struct error *err)
 {
@@ -116,7 +116,12 @@ static enum status build_environment(const struct worker_process *worker,
         count = backend_environment(start->device_spec, wanted, VARIABLES_MAX);
     for (size_t i = 0; start->named && named_worker_quiet[i] && count < VARIABLES_MAX; i++)
         wanted[count++] = named_worker_quiet[i];
-    return child_environment_add_defaults(start->environment_changes, wanted, count, ret, err);
+    TRY(child_environment_add_defaults(start->environment_changes, wanted, count, ret, err));
+    for (char **variable = *ret; *variable; variable++)
+        worker->preloads =
+            worker->preloads || ((!strncmp(*variable, "LD_PRELOAD=", 11) && (*variable)[11]) ||
+                                 (!strncmp(*variable, "LD_AUDIT=", 9) && (*variable)[9]));
+    return STATUS_OK;
 }
 
 enum status worker_process_start(struct worker_process *worker, const struct worker_start *start,

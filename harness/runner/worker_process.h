@@ -19,6 +19,7 @@ struct worker_process {
     int output_fd;         /* the worker's standard output and error */
     bool foreign;          /* it is not our own: */
     struct digest program; /* its file as it was at the start */
+    bool preloads;         /* its environment has LD_PRELOAD or LD_AUDIT */
 };
 
 /* Holds nothing yet; may be finished. */

@@ -2,17 +2,23 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "harness/core/cleanup.h"
+#include "harness/core/elf.h"
 #include "harness/core/file.h"
+#include "harness/core/text.h"
 #include "harness/core/waits.h"
+#include "harness/runner/maps.h"
 
 #define PROCESSORS_MAX 8192 /* of a kernel: NR_CPUS */
 #define WORDS (PROCESSORS_MAX / 64)
@@ -144,7 +150,7 @@ static bool has_variable(pid_t pid, const char *const *names)
     for (size_t at = 0; at < length; at += strlen(environment + at) + 1)
         for (size_t i = 0; names[i]; i++)
             if (!strncmp(environment + at, names[i], strlen(names[i])) &&
-                environment[at + strlen(names[i])] == '=')
+                environment[at + strlen(names[i])] == '=' && environment[at + strlen(names[i]) + 1])
                 return true;
     return false;
 }
@@ -205,4 +211,130 @@ void worker_state_seen(const struct worker_state *before, pid_t pid, bool takes_
         seen->steered = is_changed(before, &now) ||
                         (takes_all && (is_confined(&now) || worker_state_steered(pid) > 0));
     worker_state_finish(&now);
+}
+
+/* ---- what nobody tells of ---- */
+
+/* A file that the worker has mapped, and why. */
+struct mapped {
+    const char *path;
+    struct elf_links links;
+    bool explained;
+};
+
+static const char *const preloads[] = {"LD_PRELOAD", "LD_AUDIT", NULL};
+
+static bool has_preload_file(const char *root)
+{
+    AUTO_FREE char *path = text_format("%s/etc/ld.so.preload", root ? root : ""), *text = NULL;
+
+    return path && file_read(path, GROUP_MAX, &text, NULL, NULL) == STATUS_OK &&
+           text[strspn(text, " \t\n")];
+}
+
+/* Executable memory without a file; what the kernel itself puts there has one of these names. */
+static int64_t count_memory(const char *maps)
+{
+    static const char *const known[] = {"[vdso]", "[vsyscall]", "[heap]", "[stack]"};
+    int64_t count = 0;
+
+    for (const char *line = maps; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        char permissions[8], name[16] = "";
+        bool counts;
+
+        if (sscanf(line, "%*s %7s %*s %*s %*s%*[ ]%15[^\n]", permissions, name) < 1 ||
+            !strchr(permissions, 'x'))
+            continue;
+        counts = name[0] != '/';
+        for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+            counts = counts && strcmp(name, known[i]) != 0;
+        count += counts;
+    }
+    return count;
+}
+
+/* The first that goes by the name and is not explained yet. */
+static struct mapped *find_mapped(struct mapped *files, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!files[i].explained && ((files[i].links.name && !strcmp(files[i].links.name, name)) ||
+                                    !strcmp(file_base_name(files[i].path), name)))
+            return &files[i];
+    return NULL;
+}
+
+static void explain(struct mapped *files, size_t count, struct mapped *file)
+{
+    file->explained = true;
+    for (char **name = file->links.needed; name && *name; name++) {
+        struct mapped *needed = find_mapped(files, count, *name);
+
+        if (needed)
+            explain(files, count, needed);
+    }
+}
+
+/* Files that the program does not need. The C library opens one by itself, to walk a stack. */
+static int64_t count_files(pid_t pid, const char *maps)
+{
+    CLEANUP(maps_list_finish) struct maps_list list = {0};
+    AUTO_FREE struct mapped *files = NULL;
+    struct mapped *walker;
+    char path[64], program[PATH_MAX];
+    int64_t count = 0;
+    ssize_t length;
+
+    snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+    length = readlink(path, program, sizeof(program) - 1);
+    if (length < 0 || maps_parse(maps, &list, NULL) != STATUS_OK)
+        return -1;
+    program[length] = '\0';
+    files = calloc(list.count + 1, sizeof(*files));
+    for (size_t i = 0; files && i < list.count; i++) {
+        files[i].path = list.files[i].path;
+        (void)elf_read_links(files[i].path, &files[i].links, NULL);
+    }
+    for (size_t i = 0; files && i < list.count; i++)
+        if (!strcmp(files[i].path, program))
+            explain(files, list.count, &files[i]);
+    walker = files ? find_mapped(files, list.count, "libgcc_s.so.1") : NULL;
+    if (walker)
+        explain(files, list.count, walker);
+    for (size_t i = 0; files && i < list.count; i++) {
+        count += !files[i].explained;
+        elf_links_finish(&files[i].links);
+    }
+    return files ? count : -1;
+}
+
+/* Whether this process was started with preloads that it does not find in its environment. */
+static bool is_hidden_here(void)
+{
+    for (size_t i = 0; preloads[i]; i++)
+        if (getenv(preloads[i]))
+            return false;
+    return has_variable(getpid(), preloads);
+}
+
+int64_t worker_state_hidden(pid_t pid, bool own, bool given, const char *root)
+{
+    AUTO_FREE char *maps = NULL;
+    char path[64];
+    struct stat tasks;
+    int64_t files, unset;
+
+    if (given || has_preload_file(root))
+        return -1;
+    unset = has_variable(pid, preloads) + is_hidden_here();
+    if (!own)
+        return unset;
+    snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+    if (file_read(path, ENVIRONMENT_MAX, &maps, NULL, NULL) != STATUS_OK)
+        return -1;
+    files = count_files(pid, maps);
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+    if (files < 0 || stat(path, &tasks) < 0)
+        return -1;
+    return files + count_memory(maps) + (tasks.st_nlink > 3 ? (int64_t)tasks.st_nlink - 3 : 0) +
+           unset;
 }

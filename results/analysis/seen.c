@@ -82,6 +82,9 @@ static void add_conduct(sqlite3_stmt *row, const struct seen_trial *of,
     if (!take_conduct(row, &conduct))
         return;
     add_checked(&conduct.seen, of, (const char *)sqlite3_column_text(row, 3), findings);
+    if (conduct.seen.hidden > 0)
+        finding_add(findings, FINDING_HIDDEN, of->number, NULL,
+                    (double[]){(double)conduct.seen.hidden});
     if (conduct.seen.steered > 0)
         finding_add(findings, FINDING_STEERED, of->number, NULL, NULL);
     add_spent(&conduct, of, findings);

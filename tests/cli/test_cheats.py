@@ -98,6 +98,13 @@ verify:
   loss_margin: 0.05
 """
 
+SYNTHETIC = """workload: small_synthetic
+version: 1
+kind: synthetic
+description: small, for a test
+synthetic: {launches: 1, elements: 64}
+"""
+
 # One trial with many spot checks, so that a cheat at every second iteration passes with 2^-16.
 PROTOCOL = """extends: quick
 name: spots
@@ -480,6 +487,48 @@ class Surroundings(CheatTest):
         for i in range(int(os.environ.get("ASSAY_TEST_HONEST", 0))):
             name, *words = kinds[i % len(kinds)]
             self.assertEqual(self.measure(*words, **self.library(name)), ("ok", None), (i, name, words))
+
+    # From the harness, with whose programs it comes back; and from the harness for good.
+    HIDES = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static char kept[4096] = "LD_PRELOAD=";
+__attribute__((constructor)) static void hide(void)
+{
+    const char *value = getenv("LD_PRELOAD");
+    strncat(kept, value ? value : "", 4000);
+    unsetenv("LD_PRELOAD");
+}
+#ifdef RETURNS
+int execve(const char *path, char *const *argv, char *const *envp)
+{
+    int (*real)(const char *, char *const *, char *const *) =
+        (int (*)(const char *, char *const *, char *const *))dlsym(RTLD_NEXT, "execve");
+    static char *more[4096];
+    size_t count = 1;
+    more[0] = kept;
+    for (; *envp && count < 4095; envp++)
+        more[count++] = *envp;
+    return real(path, argv, more);
+}
+#endif
+"""
+
+    def test_a_preload_that_hides(self):
+        source, hidden = self.write("hides.c", self.HIDES), os.path.join(self.folder, "hides.so")
+        for words, least in ((None, 0), ((), 1), (("-DRETURNS",), 3)):
+            environment = {}
+            if words is not None:
+                subprocess.run(["cc", *words, "-shared", "-fPIC", "-o", hidden, source, "-ldl"], check=True)
+                environment["LD_PRELOAD"] = hidden
+            self.assertEqual(self.measure(SYNTHETIC, "null:0", **environment), ("ok", None))
+            (count,), = self.query("SELECT facts ->> '$.conduct.hidden' FROM trial_end")
+            found = {one["code"] for one in self.assay("show", "last", "--json", "--db", self.db).document["findings"]}
+            self.assertEqual((count, "hidden" in found), (least, least > 0), words)
+            self.assertNotIn("preloaded", found)
 
     def test_clock_of_the_worker(self):
         """A quarter of the time, by a library that is preloaded."""

@@ -260,6 +260,7 @@ FORGERIES = {
     "a worker that was stopped": (conduct(stopped=1), "trial"),
     "a worker of another control group": (conduct(moved=1), "trial"),
     "a worker that was steered": (conduct(steered=1), "estimate"),
+    "a worker with something hidden": (conduct(hidden=1), "estimate"),
     "checks said to be assay's own": (conduct(checks="assay"), "trial"),
     "a failed check in a good trial": (first_check(passed=False, error=9), "verification"),
     "a passed check with error 9": (first_check(error=9), "verification"),
@@ -318,7 +319,7 @@ FORGERIES = {
 ASSAY_ALONE = {"bytes and rate times ten", "FLOPs that are not counted", "items", "working set", "headline",
                "fp32 as fp64 in the plan, too", "fp32 as fp64 in the plan, with its bytes",
                "iterations that took forty times as long where they were checked", "a date that was set in the window",
-               "a worker that was steered", "tolerance 1e30", "tolerance twice as large"}
+               "a worker that was steered", "a worker with something hidden", "tolerance 1e30", "tolerance twice as large"}
 
 
 class VendorForgeries(TamperTest):

@@ -194,6 +194,33 @@ TEST(build_id)
     assert_int_equal(elf_build_id("/nonexistent", id, NULL), STATUS_NOT_FOUND);
 }
 
+/* What this program needs goes by the names of what it has mapped. */
+TEST(links)
+{
+    struct elf_links own, mapped, none;
+    struct maps_list list;
+    char *path = write_file("not-elf", "#!/bin/sh\n");
+    size_t found = 0, needed = 0;
+
+    assert_int_equal(elf_read_links(path, &none, NULL), STATUS_INVALID);
+    assert_int_equal(elf_read_links("/nonexistent", &none, NULL), STATUS_NOT_FOUND);
+    assert_int_equal(elf_read_links("/proc/self/exe", &own, NULL), STATUS_OK);
+    assert_null(own.name);
+    assert_int_equal(maps_read(getpid(), &list, NULL), STATUS_OK);
+    for (char **name = own.needed; *name; name++, needed++)
+        for (size_t i = 0; i < list.count; i++) {
+            assert_int_equal(elf_read_links(list.files[i].path, &mapped, NULL), STATUS_OK);
+            found += mapped.name && !strcmp(mapped.name, *name);
+            elf_links_finish(&mapped);
+        }
+    assert_true(needed > 0);
+    assert_int_equal(found, needed);
+    elf_links_finish(&own);
+    maps_list_finish(&list);
+    unlink(path);
+    free(path);
+}
+
 /* Every one-byte change and every cut of a real file's head: no crash, whatever the result. */
 TEST(damaged_elf)
 {
@@ -201,6 +228,7 @@ TEST(damaged_elf)
     int fd = open("/proc/self/exe", O_RDONLY);
     ssize_t length = read(fd, bytes, sizeof(bytes));
     char *path = write_file("damaged", "");
+    struct elf_links links;
     char id[ELF_BUILD_ID_SIZE];
 
     close(fd);
@@ -214,6 +242,8 @@ TEST(damaged_elf)
         close(out);
         bytes[i] = kept;
         elf_build_id(path, id, NULL);
+        elf_read_links(path, &links, NULL);
+        elf_links_finish(&links);
     }
     unlink(path);
     free(path);
