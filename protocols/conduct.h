@@ -84,10 +84,11 @@ struct conduct_part {
       "1: between the two the worker was stopped and let go on, by a signal")                      \
     X(moved, NOTED_LATER, "1: at one of the two it was in another control group than assay")       \
     X(steered, NOTED_LATER,                                                                        \
-      "1: somebody else chose its processors or its priority: a thread's were others at `told_ns`" \
-      " than at `go_ns`, or of assay's own worker the first thread's were others than assay's"     \
-      " when it began or at `told_ns`, or its threads shared fewer processors than there were for" \
-      " them")                                                                                     \
+      "1: somebody else chose the processors or the priority of assay's own worker: a "            \
+      "thread's were others at `told_ns` than at `go_ns`, the first thread's were others "         \
+      "than assay's when it began or at `told_ns`, or its threads shared fewer processors "        \
+      "than there were for them (null of other programs and of frameworks, which place "           \
+      "their threads themselves)")                                                                 \
     X(hidden, NOTED_LATER,                                                                         \
       "what assay's own worker had, when it began, that nobody tells of: mapped files that no"     \
       " file needs which its program needs, executable memory without a file, further threads; of" \

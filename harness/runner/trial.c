@@ -119,7 +119,7 @@ static void look_at_beginning(struct watch *watch)
     const pid_t pid = watch->worker.process.pid;
     struct conduct_seen *seen = &watch->record.conduct.seen;
 
-    if (!watch->worker.foreign)
+    if (!watch->worker.foreign && !watch->request->named) /* frameworks place their threads */
         seen->steered = worker_state_steered(pid);
     if (!watch->worker.foreign || watch->request->named)
         seen->hidden = worker_state_hidden(pid, !watch->worker.foreign, watch->worker.preloads,
@@ -286,8 +286,8 @@ static void note_end_of_window(struct watch *watch, const struct clock_point *to
     conduct->seen.clocks.ticks = between(go->ticks, told->ticks);
     conduct->seen.ticks_per_s = clock_ticks_per_s(&watch->began, go);
     /* A server leaves a processor to who sends it requests. */
-    worker_state_seen(&watch->state, watch->worker.process.pid,
-                      !watch->worker.foreign && !watch->request->schedule, &conduct->seen);
+    worker_state_seen(&watch->state, watch->worker.process.pid, !watch->request->schedule,
+                      &conduct->seen);
 }
 
 /* A worker waits. What was said before is on disk before the window opens; nothing is written then.

@@ -207,7 +207,7 @@ void worker_state_seen(const struct worker_state *before, pid_t pid, bool takes_
     seen->cpu_ns = grown(before->cpu_ns, cpu_ns);
     seen->queued_ns = grown(before->queued_ns, now.queued_ns);
     seen->threads = now.count > 0 ? (int64_t)now.count : -1;
-    if (before->count > 0 && now.count > 0 && seen->steered <= 0)
+    if (before->count > 0 && now.count > 0 && seen->steered == 0)
         seen->steered = is_changed(before, &now) ||
                         (takes_all && (is_confined(&now) || worker_state_steered(pid) > 0));
     worker_state_finish(&now);

@@ -33,8 +33,8 @@ void worker_state_look(pid_t pid, struct worker_state *ret);
 
 /*
  * Fills in what became of it between the two moments, the second of which is now: `stopped`,
- * `moved`, `steered` (which an earlier look may have set), `threads`, `cpu_ns`, `queued_ns`.
- * `takes_all`: its threads together are to have all processors that there are for them.
+ * `moved`, `threads`, `cpu_ns`, `queued_ns`, and `steered` where it is 0, as worker_state_steered
+ * found it. `takes_all`: its threads together are to have all processors that there are for them.
  */
 void worker_state_seen(const struct worker_state *before, pid_t pid, bool takes_all,
                        struct conduct_seen *seen);
