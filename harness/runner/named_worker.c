@@ -11,6 +11,7 @@
 #include "harness/core/file.h"
 #include "harness/core/member.h"
 #include "harness/core/text.h"
+#include "harness/runner/folder_state.h"
 #include "harness/runner/package_install.h"
 #include "results/store/foreign_worker.h"
 
@@ -28,6 +29,7 @@ void named_worker_destroy(struct named_worker *worker)
     free(worker->module);
     free(worker->library);
     json_decref(worker->packages);
+    folder_state_destroy(worker->state);
     free(worker);
 }
 
@@ -279,30 +281,24 @@ static enum status find_module(struct named_worker *worker, struct error *err)
     char *site = find_site(worker);
     size_t length;
     const char *text = worker_declared_module(&length);
-    enum status status;
+    struct digest now;
 
     worker->module = site ? text_format("%s/" WORKER_MODULE, site) : NULL;
     free(site);
     if (!worker->module || access(worker->module, F_OK) != 0)
         return not_installed(worker, "lacks the module " WORKER_MODULE, err);
     worker->shared = digest_bytes(text, length);
-    status = named_worker_check_module(worker, err);
-    return status == STATUS_INVALID
-               ? not_installed(worker, "has another " WORKER_MODULE " than this assay", err)
-               : status;
+    TRY(digest_file(worker->module, &now, NULL, err));
+    return digest_equal(&now, &worker->shared)
+               ? STATUS_OK
+               : not_installed(worker, "has another " WORKER_MODULE " than this assay", err);
 }
 
-enum status named_worker_check_module(const struct named_worker *worker, struct error *err)
+enum status named_worker_check_files(const struct named_worker *worker, struct error *err)
 {
-    struct digest now;
+    const enum status status = worker->state ? folder_state_check(worker->state, err) : STATUS_OK;
 
-    if (!worker->module)
-        return STATUS_OK;
-    TRY(digest_file(worker->module, &now, NULL, err));
-    if (!digest_equal(&now, &worker->shared))
-        return error_set(err, STATUS_INVALID, "worker.packages: %s has changed since the plan",
-                         worker->module);
-    return STATUS_OK;
+    return status == STATUS_OK ? status : error_prefix(err, "worker.packages");
 }
 
 /* One that is compiled in was written when it was installed; else the file beside worker.yaml. */
@@ -345,7 +341,7 @@ static enum status find_installed(struct named_worker *worker, struct error *err
     TRY(own ? find_library(worker, err) : find_program(worker, err));
     TRY(digest_file(own ? worker->library : worker->program, &worker->source, NULL, err));
     digest_hex(&worker->source, worker->source_text);
-    return STATUS_OK;
+    return folder_state_read(worker->folder, &worker->state, &worker->files, err);
 }
 
 enum status named_worker_find(const char *text, struct named_worker **ret, struct error *err)
@@ -500,16 +496,18 @@ bool named_worker_runs(const struct named_worker *worker, const char *kind,
 
 json_t *named_worker_json(const struct named_worker *worker)
 {
-    char declaration[DIGEST_HEX_SIZE], lock[DIGEST_HEX_SIZE], module[DIGEST_HEX_SIZE];
+    char declaration[DIGEST_HEX_SIZE], lock[DIGEST_HEX_SIZE], module[DIGEST_HEX_SIZE],
+        files[DIGEST_HEX_SIZE];
 
     return json_pack(
-        "{s:s, s:s, s:s, s:s*, s:I, s:s, s:s, s:s*, s:s*, s:s*, s:O}", "from", worker->from, "name",
-        worker->declared.values->name, "version", worker->version, "mode", worker->mode, "threads",
-        (json_int_t)worker->threads, "declaration",
+        "{s:s, s:s, s:s, s:s*, s:I, s:s, s:s, s:s*, s:s*, s:s*, s:s*, s:O}", "from", worker->from,
+        "name", worker->declared.values->name, "version", worker->version, "mode", worker->mode,
+        "threads", (json_int_t)worker->threads, "declaration",
         digest_hex(&worker->declared.digest, declaration), "lock", digest_hex(&worker->lock, lock),
         "library", worker->library ? worker->source_text : NULL, "program",
         worker->program ? worker->source_text : NULL, "module",
-        worker->module ? digest_hex(&worker->shared, module) : NULL, "packages", worker->packages);
+        worker->module ? digest_hex(&worker->shared, module) : NULL, "files",
+        worker->state ? digest_hex(&worker->files, files) : NULL, "packages", worker->packages);
 }
 
 enum status named_worker_from_json(const json_t *json, struct named_worker **ret, struct error *err)
@@ -533,10 +531,12 @@ enum status named_worker_from_json(const json_t *json, struct named_worker **ret
     now = named_worker_json(worker);
     if (!now)
         return error_no_memory(err);
+    if (!json_object_get(json, "files")) /* of plans before it was there */
+        json_object_del(now, "files");
     if (!json_equal(json, now))
         return error_set(err, STATUS_INVALID,
                          "the worker %s@%s is another than the plan names (its declaration, lock "
-                         "file, library or program has changed): measure again",
+                         "file, library, program or another file has changed): measure again",
                          from, version);
     return hand_over(&worker, ret);
 }
@@ -579,6 +579,9 @@ void named_worker_add_readings(const struct named_worker *worker, struct reading
                      "SHA-256 of the lock file");
     reading_add_text(list, "worker.source", digest_hex(&worker->source, hex),
                      worker->program ? "SHA-256 of the program" : "SHA-256 of the library");
+    if (worker->state)
+        reading_add_text(list, "worker.files", digest_hex(&worker->files, hex),
+                         "SHA-256 of its folder's files");
     add_quiet(list);
     if (worker->program) /* what it says of itself is not assay's own word */
         reading_add_text(list, FOREIGN_WORKER_READING, worker->program, how);

@@ -31,7 +31,9 @@ struct named_worker {
     struct digest source; /* of the library or the program */
     char source_text[DIGEST_HEX_SIZE];
     struct digest shared; /* of the module */
-    json_t *packages;     /* those of the lock: ["onnxruntime==1.32.0", "sha256:...", ...] */
+    struct digest files;  /* of all that is installed of it (folder_state.h); NULL `state`: none */
+    struct folder_state *state;
+    json_t *packages; /* those of the lock: ["onnxruntime==1.32.0", "sha256:...", ...] */
 };
 
 /*
@@ -90,8 +92,8 @@ enum status named_worker_from_json(const json_t *json, struct named_worker **ret
                                    struct error *err);
 /* The same of it as readings "worker.*". */
 void named_worker_add_readings(const struct named_worker *worker, struct reading_list *list);
-/* INVALID: the module that it shares with others is another file by now than when it was found. */
-enum status named_worker_check_module(const struct named_worker *worker, struct error *err);
+/* INVALID: a file of its folder is another by now than when it was found (folder_state_check). */
+enum status named_worker_check_files(const struct named_worker *worker, struct error *err);
 /* For assay's own worker, in the trial's message: {"interface", "library", ...}; new; NULL: it is a
    program. */
 json_t *named_worker_message(const struct named_worker *worker);

@@ -113,7 +113,7 @@ static enum status check_files(const struct trial_request *request, const struct
     AUTO_FREE char *folder = named ? realpath(named->folder, NULL) : NULL;
     const size_t length = folder ? strlen(folder) : 0;
 
-    TRY(named ? named_worker_check_module(named, err) : STATUS_OK);
+    TRY(named ? named_worker_check_files(named, err) : STATUS_OK);
     for (size_t i = 0; folder && i < list->count; i++) {
         const struct maps_file *file = &list->files[i];
         const struct maps_content *content;

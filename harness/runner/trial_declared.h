@@ -29,9 +29,9 @@ enum status trial_declared_device(const struct trial_request *request, const jso
 
 /*
  * worker.precision, worker.threads: what the program says of itself in member "framework" of the
- * record's facts is what the plan says; what it does not say is not compared. worker.packages: each
- * file of its folder that was mapped at the window's end has the content that a package was
- * installed with, and the module that it shares is assay's.
+ * record's facts is what the plan says; what it does not say is not compared. worker.packages: no
+ * file of its folder has changed since the plan, and each that was mapped at the window's end has
+ * the content that a package was installed with.
  */
 enum status trial_declared_end(const struct trial_request *request,
                                const struct trial_record *record, struct error *err);

@@ -318,6 +318,43 @@ class Worker(CliTest):
             file.write(b", changed")
         self.lies("maps", "libprobe.so is not as the package", FOREIGN_FILE=library)
 
+    def test_a_module_that_is_exchanged(self):
+        """A file that the process reads and does not map: between two campaigns, and in the middle of one."""
+        self.have(self.name)
+        site = os.path.join(self.folder, "workers", "probe@2.1.0", "site-packages")
+        module = os.path.join(site, "module.py")
+        results = []
+        for text in ("a = 1\n", "a = 2\n"):
+            self.write(module, text)
+            call = self.run_worker(self.name, "--json", FOREIGN_HANDOVER="good")
+            self.assertEqual(call.status, 0, call.err)
+            results.append(call.json()["results"][0]["id"])
+        readings = self.query("SELECT DISTINCT value FROM conditions WHERE name = 'worker.files'")
+        self.assertEqual(len(readings), 2)
+        factors = self.assay("compare", *results, "--db", self.db, "--json").json()["comparability"]["fields"]
+        self.assertEqual([(field["factor"], field["state"]) for field in factors if field["field"] == "worker.files"],
+                         [("worker", "differs")])
+        for what in ("written or replaced", "new", "removed"):
+            self.new_db()
+            protocol = self.write("slow.yaml", CliTest.FAST.replace("trials: 2", "trials: 40"))
+            process = self.start("run", "synthetic", "--device", "null:0", "--protocol", protocol, "--db", self.db,
+                                 "--quiet", "--worker", self.name)
+            wait_until(lambda: os.path.exists(self.db) and self.trials() >= 1, process)
+            if what == "removed":
+                os.remove(os.path.join(site, "new.py"))
+                os.remove(module)
+            elif what == "new":
+                self.write(os.path.join(site, "new.py"), "a = 3\n")
+            else:
+                self.write(module, "a = 3\n")
+                self.write(module, "a = 2\n")  # as it was
+            wait_until(lambda: self.query("SELECT 1 FROM trial_end WHERE status = 'invalid'"), process)
+            process.send_signal(signal.SIGINT)
+            process.communicate()
+            for message, in self.query("SELECT message FROM trial_end WHERE status = 'invalid'"):
+                self.assertRegex(message, "^worker.packages: .*/(module|new).py (was|is) %s since the plan" % what)
+            self.assertEqual(self.assay("verify", self.db).status, 0)
+
     @thorough
     def test_the_shared_module(self):
         """A program in Python has assay's module beside its packages, and no other one."""

@@ -1,4 +1,4 @@
-foreach(name message channel sampler maps child_environment expected
+foreach(name message channel sampler maps folder_state child_environment expected
         generator rounds silence)
     assay_add_test(NAME test_runner_${name} SOURCES unit/test_runner_${name}.c
         LIBS assay_runner LABELS unit)
