@@ -232,26 +232,67 @@ enum status cpu_compiler_find(struct cpu_compiler *ret, struct error *err)
 }
 
 /*
+ * A program and the libraries that its loader would open, with the environment that it is given:
+ * much of a compiler is in those (libLLVM, libisl, libbfd). Each line has a path before " (0x".
+ */
+static void add_program(struct backend_file_list *ret, const char *program, const char *version)
+{
+    char *argv[] = {NULL, (char *)"--list", NULL, NULL}, *environment[ENVIRONMENT_MAX],
+         *rest = NULL;
+    const struct process_call call = {.argv = argv,
+                                      .envp = environment,
+                                      .settings = process_plain,
+                                      .error_fd = -1,
+                                      .wake_fd = -1,
+                                      .timeout_ns = ANSWER_TIMEOUT_NS,
+                                      .max_output = LOG_MAX};
+    AUTO_FREE char *loader = NULL, *output = NULL;
+    char file[PATH_MAX];
+    struct process_exit exit;
+
+    backend_file_list_add(ret, "compiler", program, version);
+    if (!file_find_program(program, file) || elf_read_loader(file, &loader, NULL) != STATUS_OK)
+        return;
+    argv[0] = loader;
+    argv[2] = file;
+    take_environment(environment);
+    if (process_call(&call, &output, NULL, &exit, NULL) != STATUS_OK)
+        return;
+    for (char *line = strtok_r(output, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        char *path = strchr(line, '/'), *end = path ? strstr(path, " (0x") : NULL;
+
+        if (end != NULL) {
+            *end = '\0';
+            backend_file_list_add(ret, "compiler", path, NULL);
+        }
+    }
+}
+
+/*
  * gcc's driver runs cc1, as, collect2 and ld; clang is its own preprocessor, compiler and
  * assembler, and has no cc1 to name.
  */
 void cpu_compiler_files(const struct cpu_compiler *compiler, struct backend_file_list *ret)
 {
     static const char *const parts[] = {"cc1", "as", "collect2", "ld"};
-    AUTO_FREE char *specs = file_of(compiler, SPECS_FILE);
+    static const char *const questions[] = {SPECS_FILE, "-print-file-name=liblto_plugin.so"};
     bool several = false;
 
-    if (specs != NULL)
-        backend_file_list_add(ret, "compiler", specs, NULL);
+    for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++) {
+        AUTO_FREE char *file = file_of(compiler, questions[i]);
+
+        if (file != NULL)
+            add_program(ret, file, NULL);
+    }
     if (compiler->path != NULL)
-        backend_file_list_add(ret, "compiler", compiler->path, compiler->version);
+        add_program(ret, compiler->path, compiler->version);
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
         char *question = text_format("-print-prog-name=%s", parts[i]), *part = NULL;
 
         if (question != NULL && ask(compiler->command, question, &part, NULL) == STATUS_OK) {
             several = several || (strcmp(parts[i], "cc1") == 0 && part[0] == '/');
             if (several || strcmp(parts[i], "ld") == 0)
-                backend_file_list_add(ret, "compiler", part, NULL);
+                add_program(ret, part, NULL);
         }
         free(question);
         free(part);

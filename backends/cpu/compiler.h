@@ -32,7 +32,10 @@ struct cpu_compiler {
  */
 enum status cpu_compiler_find(struct cpu_compiler *ret, struct error *err);
 
-/* Driver, compiler proper, assembler, linker, and the file of specs that the driver reads. */
+/*
+ * Driver, compiler proper, assembler, linker, the libraries of each, the plug-in that the
+ * linker opens, and the file of specs that the driver reads.
+ */
 void cpu_compiler_files(const struct cpu_compiler *compiler, struct backend_file_list *ret);
 
 /*

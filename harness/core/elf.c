@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,6 +164,43 @@ enum status elf_read_links(const char *path, struct elf_links *ret, struct error
     close(fd);
     if (status != STATUS_OK)
         elf_links_finish(ret);
+    return status;
+}
+
+static enum status scan_loader(Elf *elf, const char *path, char **ret, struct error *err)
+{
+    size_t count;
+
+    if (elf_kind(elf) != ELF_K_ELF || elf_getphdrnum(elf, &count))
+        return damaged(path, err);
+    for (size_t i = 0; i < count; i++) {
+        GElf_Phdr header;
+        const Elf_Data *name;
+
+        if (!gelf_getphdr(elf, (int)i, &header) || header.p_type != PT_INTERP)
+            continue;
+        name =
+            header.p_filesz > 0 && header.p_filesz <= PATH_MAX
+                ? elf_getdata_rawchunk(elf, (int64_t)header.p_offset, header.p_filesz, ELF_T_BYTE)
+                : NULL;
+        if (!name)
+            return damaged(path, err);
+        *ret = strndup(name->d_buf, name->d_size);
+        return *ret ? STATUS_OK : error_no_memory(err);
+    }
+    return error_set(err, STATUS_NOT_FOUND, "%s: it needs no loader", path);
+}
+
+enum status elf_read_loader(const char *path, char **ret, struct error *err)
+{
+    enum status status;
+    Elf *elf = NULL;
+    int fd;
+
+    TRY(open_elf(path, &fd, &elf, err));
+    status = scan_loader(elf, path, ret, err);
+    elf_end(elf);
+    close(fd);
     return status;
 }
 

@@ -25,4 +25,9 @@ struct elf_links {
 enum status elf_read_links(const char *path, struct elf_links *ret, struct error *err);
 void elf_links_finish(struct elf_links *links);
 
+/*
+ * The program that loads it (PT_INTERP), heap. NOT_FOUND: it needs none. Other errors as above.
+ */
+enum status elf_read_loader(const char *path, char **ret, struct error *err);
+
 #endif

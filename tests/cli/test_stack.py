@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import shutil
+import subprocess
 import sys
 import unittest
 
@@ -122,6 +123,14 @@ class Stack(CliTest):
             self.assertEqual(size, len(content))
             self.assertEqual(digest, hashlib.sha256(content).hexdigest())
         self.assertTrue(next(v for _, p, _, _, v in rows if p == os.path.realpath(cc)))
+        # What its parts are linked with, unless the worker itself has it, too.
+        mapped = {path for path, in self.query("SELECT path FROM libraries WHERE kind = 'library'")}
+        linked = set()
+        for path in paths:
+            listed = subprocess.run(["ldd", path], capture_output=True, text=True, check=False).stdout
+            linked |= {os.path.realpath(word) for word in listed.split() if word.startswith("/")}
+        self.assertTrue(linked)
+        self.assertEqual(linked - mapped - paths, set())
 
     def test_a_compiler_that_changes(self):
         cc = self.compiler()

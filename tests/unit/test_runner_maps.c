@@ -199,11 +199,15 @@ TEST(links)
 {
     struct elf_links own, mapped, none;
     struct maps_list list;
-    char *path = write_file("not-elf", "#!/bin/sh\n");
+    char *path = write_file("not-elf", "#!/bin/sh\n"), *loader = NULL;
     size_t found = 0, needed = 0;
 
     assert_int_equal(elf_read_links(path, &none, NULL), STATUS_INVALID);
     assert_int_equal(elf_read_links("/nonexistent", &none, NULL), STATUS_NOT_FOUND);
+    assert_int_equal(elf_read_loader(path, &loader, NULL), STATUS_INVALID);
+    assert_int_equal(elf_read_loader("/proc/self/exe", &loader, NULL), STATUS_OK);
+    assert_int_equal(access(loader, X_OK), 0);
+    free(loader);
     assert_int_equal(elf_read_links("/proc/self/exe", &own, NULL), STATUS_OK);
     assert_null(own.name);
     assert_int_equal(maps_read(getpid(), &list, NULL), STATUS_OK);
@@ -229,7 +233,7 @@ TEST(damaged_elf)
     ssize_t length = read(fd, bytes, sizeof(bytes));
     char *path = write_file("damaged", "");
     struct elf_links links;
-    char id[ELF_BUILD_ID_SIZE];
+    char *loader, id[ELF_BUILD_ID_SIZE];
 
     close(fd);
     for (ssize_t i = 0; i < 1200 && i < length; i++) {
@@ -244,6 +248,8 @@ TEST(damaged_elf)
         elf_build_id(path, id, NULL);
         elf_read_links(path, &links, NULL);
         elf_links_finish(&links);
+        if (elf_read_loader(path, &loader, NULL) == STATUS_OK)
+            free(loader);
     }
     unlink(path);
     free(path);
