@@ -236,6 +236,10 @@ class Pass(CliTest):
                 ("decode: {context: 2048, page: 16}", "sequence_length: 8", 8, "write `decode` in place of"),
                 ("width: 14336", "width: 14400", 8, "groups of 128 do not divide the 14400 inputs of b2.down.w; write group: 64"),
                 ("width: 14336", "width: 14340", 8, "multiples of it"),
+                ("mlp: {width: 14336, gate: silu}", "moe: {experts: 8, top: 2, width: 64, routing: {law: model}}", 8,
+                 "the matrices of experts cannot be held in few bits; remove `weights`, or write `mlp` in place of `moe`"),
+                (LLAMA[LLAMA.index("    - times"):], "    - of: [{head: {vocabulary: 128256, tied: true}}]\n", 8,
+                 "no block of the model has a matrix"),
                 ("format: int4}\nmodel:", "format: mxfp8}\nmodel:", 8, "blocks of 32 do not divide the 14340 inputs")):
             with self.subTest(after=after):
                 text = self.WEIGHTS.replace(before, after, 1)

@@ -145,9 +145,9 @@ void pass_moe_describe(const struct stack_graph *graph, struct text *ret)
     if (!moe || !is_law(&graph->routed[0]) || spread_of(graph, &spread, NULL) != STATUS_OK)
         return;
     text_append_format(ret,
-                       "routing of %llu tokens: %.3g an expert, %llu to %llu of %lld experts "
+                       "routing of %llu token%s: %.3g an expert, %llu to %llu of %lld experts "
                        "touched in a layer, the largest %.3g to %.3g times the mean\n",
-                       (unsigned long long)rows_of(graph),
+                       (unsigned long long)rows_of(graph), rows_of(graph) == 1 ? "" : "s",
                        (double)rows_of(graph) * (double)moe->top / (double)moe->experts,
                        (unsigned long long)spread.least, (unsigned long long)spread.most,
                        (long long)moe->experts, spread.low, spread.high);

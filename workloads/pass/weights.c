@@ -87,6 +87,34 @@ static enum status refuse_width(const struct declaration *declaration, const str
                              weights->format->name);
 }
 
+/* All that the format is to hold fits it, and there is something. */
+static enum status check_matrices(const struct declaration *declaration, const struct graph *graph,
+                                  const struct pass_weights *weights, struct error *err)
+{
+    size_t matrices = 0;
+
+    for (size_t i = 0; i < graph->node_count; i++) {
+        const struct graph_node *node = &graph->nodes[i];
+        const struct graph_value *weight;
+
+        if (node->op == &graph_op_expert_product)
+            return declaration_error(declaration, "weights", err,
+                                     "the matrices of experts cannot be held in few bits; remove "
+                                     "`weights`, or write `mlp` in place of `moe`");
+        if (!multiplies(node))
+            continue;
+        matrices++;
+        weight = graph_input(graph, node, 1);
+        if (!op_packed_divides(weights->cols, graph_size(weight, 0)))
+            return refuse_width(declaration, graph, weight, weights, err);
+    }
+    return matrices ? STATUS_OK
+                    : declaration_error(declaration, "weights", err,
+                                        "no block of the model has a matrix that could be held in "
+                                        "few bits (a tied head has none of its own); remove "
+                                        "`weights`");
+}
+
 enum status pass_weights_check(const struct declaration *declaration,
                                const struct pass_weights_section *written,
                                struct pass_parameters *ret, struct error *err)
@@ -105,16 +133,7 @@ enum status pass_weights_check(const struct declaration *declaration,
     weights->cols = weights->format->cols;
     TRY(check_group(declaration, written, weights, err));
     TRY(pass_build(ret, 1, 1, &graph, err));
-    for (size_t i = 0; i < graph.graph->node_count; i++) {
-        const struct graph_value *weight;
-
-        if (!multiplies(&graph.graph->nodes[i]))
-            continue;
-        weight = graph_input(graph.graph, &graph.graph->nodes[i], 1);
-        if (!op_packed_divides(weights->cols, graph_size(weight, 0)))
-            return refuse_width(declaration, graph.graph, weight, weights, err);
-    }
-    return STATUS_OK;
+    return check_matrices(declaration, graph.graph, weights, err);
 }
 
 /* ---- what is known without a device ---- */
