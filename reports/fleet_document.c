@@ -18,12 +18,11 @@ static size_t count_of(const json_t *fleet, const char *verdict)
     return count;
 }
 
-static void say_count(struct doc *doc, const json_t *fleet, const char *verdict, const char *words)
+static void say_count(struct doc *doc, size_t count, const char *one, const char *several,
+                      const char *words)
 {
-    const size_t count = count_of(fleet, verdict);
-
     if (count > 0)
-        doc_add(doc, ", %zu %s", count, words);
+        doc_add(doc, ", %zu %s %s", count, count == 1 ? one : several, words);
 }
 
 static void say_answer(struct doc *doc, const json_t *fleet)
@@ -34,12 +33,12 @@ static void say_answer(struct doc *doc, const json_t *fleet)
 
     doc_add(doc, "{bold %zu of %zu units %s slow} on %s %s", slow, units, slow == 1 ? "is" : "are",
             member_text(request, "workload"), member_text(fleet, "precision"));
-    say_count(doc, fleet, "fine", "are fine");
-    say_count(doc, fleet, "undecided", "are not decided");
-    say_count(doc, fleet, "one_sitting", "were measured in one sitting, which decides nothing");
-    say_count(doc, fleet, "failed", "have failed");
-    if (missing > 0)
-        doc_add(doc, ", %lld are missing", missing);
+    say_count(doc, count_of(fleet, "fine"), "is", "are", "fine");
+    say_count(doc, count_of(fleet, "undecided"), "is", "are", "not decided");
+    say_count(doc, count_of(fleet, "one_sitting"), "was", "were",
+              "measured in one sitting, which decides nothing");
+    say_count(doc, count_of(fleet, "failed"), "has", "have", "failed");
+    say_count(doc, missing > 0 ? (size_t)missing : 0, "is", "are", "missing");
     doc_say(doc, NULL, ".");
 }
 
@@ -69,7 +68,7 @@ static void say_units(struct doc *doc, const json_t *fleet)
 {
     static const struct doc_column columns[] = {
         {"verdict", 0},       {"unit", DOC_NAME},       {"against the median", DOC_NUMBER},
-        {"95 % interval", 0}, {"sittings", DOC_NUMBER}, {"", 0}};
+        {"95 % interval", 0}, {"sittings", DOC_NUMBER}, {"note", 0}};
     size_t shown = 0;
 
     doc_table(doc, NULL, columns, sizeof(columns) / sizeof(columns[0]));

@@ -51,7 +51,11 @@ static enum status ask(const struct command_line *line, struct judging_request *
     TRY(read_whole(line, KEY_BATCH, "batch", request, err));
     TRY(read_whole(line, KEY_EXPECTED, "expected", request, err));
     TRY(read_share(line, KEY_MARGIN, "margin", 0.05, request, err));
-    return read_share(line, KEY_FDR, "fdr", 0.05, request, err);
+    TRY(read_share(line, KEY_FDR, "fdr", 0.05, request, err));
+    if (json_real_value(json_object_get(request, "fdr")) >= 0.5)
+        return error_set(err, STATUS_INVALID, "--fdr %s: write a share below 0.5, such as 0.05",
+                         command_value(line, KEY_FDR));
+    return STATUS_OK;
 }
 
 static const struct judging judging = {

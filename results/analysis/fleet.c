@@ -61,6 +61,7 @@ static const struct type fleet_type = TYPE_OF({
 /* A unit, its results, and of those with a value how many there are. */
 struct member_unit {
     json_t *machine; /* fleet_plan_machine */
+    json_t *spec;    /* by which its first result named the device */
     json_t *results;
     size_t count, failures;
 };
@@ -84,6 +85,7 @@ struct fleet {
     struct unit *units; /* those that have a value */
     json_t *kind;       /* what all results are of */
     json_t *results;
+    json_t *early; /* ids of those that failed before they knew their device */
     enum metric_id metric;
     char *unit;
 };
@@ -92,6 +94,7 @@ static void fleet_finish(struct fleet *fleet)
 {
     for (size_t i = 0; i < fleet->count; i++) {
         json_decref(fleet->members[i].machine);
+        json_decref(fleet->members[i].spec);
         json_decref(fleet->members[i].results);
     }
     free(fleet->members);
@@ -101,6 +104,7 @@ static void fleet_finish(struct fleet *fleet)
     free(fleet->units);
     json_decref(fleet->kind);
     json_decref(fleet->results);
+    json_decref(fleet->early);
     free(fleet->unit);
 }
 
@@ -111,9 +115,10 @@ static enum status fleet_room(struct fleet *fleet, size_t results, struct error 
     fleet->logs = calloc(results + 1, sizeof(*fleet->logs));
     fleet->units = calloc(results + 1, sizeof(*fleet->units));
     fleet->results = json_array();
+    fleet->early = json_array();
     fleet->indices = json_object();
     return fleet->members && fleet->measured && fleet->logs && fleet->units && fleet->results &&
-                   fleet->indices
+                   fleet->early && fleet->indices
                ? STATUS_OK
                : error_no_memory(err);
 }
@@ -189,20 +194,44 @@ static enum status check_kind(struct fleet *fleet, const json_t *record, struct 
     return STATUS_OK;
 }
 
+/* The one unit of that host of which another result named its device so; else their count. */
+static size_t find_by_spec(const struct fleet *fleet, const json_t *host, const json_t *spec)
+{
+    size_t ret = fleet->count;
+
+    for (size_t i = 0; json_is_string(host) && i < fleet->count; i++) {
+        const struct member_unit *member = &fleet->members[i];
+
+        if (!json_is_string(json_array_get(member->machine, 0)) ||
+            !json_equal(json_array_get(member->machine, 2), host) ||
+            !json_equal(member->spec, spec))
+            continue;
+        if (ret < fleet->count)
+            return fleet->count;
+        ret = i;
+    }
+    return ret;
+}
+
 static enum status find_member(struct fleet *fleet, const json_t *record, size_t *ret,
                                struct error *err)
 {
+    json_t *spec = json_object_get(record, "device_spec");
     json_auto_t *machine = fleet_plan_machine(record);
     AUTO_FREE char *key = machine ? json_dumps(machine, JSON_COMPACT) : NULL;
     const json_t *known = key ? json_object_get(fleet->indices, key) : NULL;
 
-    *ret = known ? (size_t)json_integer_value(known) : fleet->count;
-    if (known)
+    *ret = json_is_null(json_object_get(record, "device"))
+               ? find_by_spec(fleet, json_array_get(machine, 2), spec)
+               : fleet->count;
+    if (*ret == fleet->count && known)
+        *ret = (size_t)json_integer_value(known);
+    if (*ret < fleet->count)
         return STATUS_OK;
     if (!key || json_object_set_new(fleet->indices, key, json_integer((json_int_t)fleet->count)))
         return error_no_memory(err);
-    fleet->members[fleet->count++] =
-        (struct member_unit){.machine = json_incref(machine), .results = json_array()};
+    fleet->members[fleet->count++] = (struct member_unit){
+        .machine = json_incref(machine), .spec = json_incref(spec), .results = json_array()};
     return STATUS_OK;
 }
 
@@ -221,23 +250,28 @@ static double value_of(struct fleet *fleet, const json_t *record)
     return value;
 }
 
-static enum status add_result(struct store *store, struct fleet *fleet, const char *id,
-                              struct error *err)
+static enum status read_result(struct store *store, struct fleet *fleet, const json_t *id,
+                               json_t **ret, struct error *err)
 {
-    json_auto_t *record = NULL;
-    struct member_unit *member;
     int64_t cell;
+
+    if (!json_is_string(id))
+        return error_set(err, STATUS_CORRUPT, "an id is not text");
+    TRY(store_find_cell(store, json_string_value(id), &cell, err));
+    TRY(judged_cell_json(store, cell, ret, err));
+    return check_kind(fleet, *ret, err);
+}
+
+static enum status count_result(struct fleet *fleet, const json_t *record, struct error *err)
+{
+    struct member_unit *member;
     size_t index;
     double value;
 
-    TRY(store_find_cell(store, id, &cell, err));
-    TRY(judged_cell_json(store, cell, &record, err));
-    TRY(check_kind(fleet, record, err));
     TRY(find_member(fleet, record, &index, err));
     member = &fleet->members[index];
     value = value_of(fleet, record);
     json_array_append(member->results, json_object_get(record, "id"));
-    json_array_append(fleet->results, json_object_get(record, "id"));
     member->failures += !(value > 0);
     member->count += value > 0;
     if (value > 0)
@@ -245,6 +279,29 @@ static enum status add_result(struct store *store, struct fleet *fleet, const ch
             index, log(value),
             member_integer(json_object_get(record, "campaign"), "created_utc_ns")};
     return STATUS_OK;
+}
+
+static enum status add_result(struct store *store, struct fleet *fleet, const json_t *id,
+                              struct error *err)
+{
+    json_auto_t *record = NULL;
+
+    TRY(read_result(store, fleet, id, &record, err));
+    json_array_append(fleet->results, json_object_get(record, "id"));
+    if (!json_is_null(json_object_get(record, "device")))
+        return count_result(fleet, record, err);
+    json_array_append(fleet->early, json_object_get(record, "id"));
+    return STATUS_OK;
+}
+
+/* After the others, by which its unit is known. */
+static enum status add_early(struct store *store, struct fleet *fleet, const json_t *id,
+                             struct error *err)
+{
+    json_auto_t *record = NULL;
+
+    TRY(read_result(store, fleet, id, &record, err));
+    return count_result(fleet, record, err);
 }
 
 static int by_member_and_time(const void *a, const void *b)
@@ -393,8 +450,9 @@ static enum status make(struct store *store, const json_t *asked, json_t **ret, 
         TRY(find_results(store, request, &results, err));
     TRY(fleet_room(&fleet, json_array_size(results), err));
     EACH(id, results)
-        TRY(json_is_string(id) ? add_result(store, &fleet, json_string_value(id), err)
-                               : error_set(err, STATUS_CORRUPT, "an id is not text"));
+        TRY(add_result(store, &fleet, id, err));
+    EACH(id, fleet.early)
+        TRY(add_early(store, &fleet, id, err));
     return judge(&fleet, request, ret, err);
 }
 

@@ -9,6 +9,8 @@
  * device; a body's "results" stand in their place when it is made again. A unit is a device, its
  * UUID and its machine; its results within an hour of each other are one sitting, of their mean. A
  * result without a value is a failure of its unit, and a unit that has nothing else has failed.
+ * What failed before it knew its device is counted to the one unit of its host that another result
+ * names alike ("cuda:3"), or is a unit by itself.
  *
  * INVALID: fewer than UNITS_LEAST units, or results of several kinds, which the message tells
  * apart. NOT_FOUND: no result matches.

@@ -86,16 +86,25 @@ class Fleet(CliTest):
         body = self.fleet("--json").json()
         self.assertEqual((body["verdict"], {unit["verdict"] for unit in body["units"]}), ("undecided", {"one_sitting"}))
         self.assertIn("an hour later", " ".join(self.fleet().out.split()))
-        self.assertNotEqual(self.measure("rack6", 1, ASSAY_WORKER="/bin/false"), 0)
+        for _ in range(2):
+            self.assertNotEqual(self.measure("rack6", 1, ASSAY_WORKER="/bin/false"), 0)
         body = self.fleet("--json").json()
         self.assertEqual(body["verdict"], "failed_units")
         self.assertEqual([(unit["host"], unit["failures"]) for unit in body["units"] if unit["verdict"] == "failed"],
-                         [("rack6", 1)])
+                         [("rack6", 2)])
+        self.assertEqual(self.verified()[0], 0)
+        # One that failed before it knew its device, on a machine that has values: no further unit.
+        self.assertNotEqual(self.measure("rack1", 1, ASSAY_WORKER="/bin/false"), 0)
+        body = self.fleet("--json", "--expected", "7").json()
+        self.assertEqual((len(body["units"]), body["missing"]), (6, 1))
+        self.assertEqual([(unit["verdict"], unit["failures"]) for unit in body["units"] if unit["host"] == "rack1"],
+                         [("one_sitting", 1)])
+        self.assertIn("1 has failed, 1 is missing", " ".join(self.fleet("--expected", "7").out.split()))
         self.assertEqual(self.verified()[0], 0)
 
     def test_refused(self):
         self.assertEqual(self.measure("rack1", 200000), 0)
-        for words, text in (((), "measure more units"), (("--margin", "1"), "--margin"), (("--expected", "0"), "--expected 0"),
+        for words, text in (((), "measure more units"), (("--margin", "1"), "--margin"), (("--expected", "0"), "--expected 0"), (("--fdr", "0.5"), "--fdr 0.5"),
                             (("--since", "soon"), "--since soon"), (("--since", "2099-01-01"), "0 results match")):
             call = self.fleet(*words)
             self.assertGreaterEqual(call.status, 2, words)

@@ -173,6 +173,22 @@ TEST(undecided_units_say_how_many_sittings_decide)
     assert_int_equal(units[0].needed, 0);
 }
 
+/* Coarse clocks give equal values; then every distance but none at all decides. */
+TEST(units_of_one_value_are_fine)
+{
+    static const double same[] = {1, 1}, below[] = {0.9, 0.9};
+    struct unit units[] = {{same, 2}, {same, 2}, {same, 2}, {below, 2}};
+    struct units_levels levels;
+
+    assert_int_equal(units_judge(units, 3, 1e-300, 0.05, &levels, NULL), STATUS_OK);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(units[i].verdict, UNIT_FINE);
+    assert_true(levels.units.sd == 0 && levels.sittings.sd == 0 && levels.units.hi == 0);
+    assert_int_equal(units_judge(units, 4, 0.05, 0.05, &levels, NULL), STATUS_OK);
+    assert_int_equal(units[0].verdict, UNIT_FINE);
+    assert_int_equal(units[3].verdict, UNIT_SLOW);
+}
+
 TEST(what_is_out_of_range_is_refused)
 {
     const double fine[] = {1}, odd[] = {NAN};
