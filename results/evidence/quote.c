@@ -163,10 +163,12 @@ static enum status check_pcrs(const struct attest *attest, const struct bytes *v
 
 /* ---- the signature ---- */
 
+/* With a pass phrase, so that OpenSSL asks nobody for that of an encrypted block. */
 static EVP_PKEY *read_key(const void *pem, size_t size)
 {
+    static char empty[] = "";
     BIO *bio = BIO_new_mem_buf(pem, size < INT_MAX ? (int)size : 0);
-    EVP_PKEY *key = bio ? PEM_read_bio_PUBKEY(bio, NULL, NULL, NULL) : NULL;
+    EVP_PKEY *key = bio ? PEM_read_bio_PUBKEY(bio, NULL, NULL, empty) : NULL;
 
     BIO_free(bio);
     ERR_clear_error();

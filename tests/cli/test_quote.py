@@ -233,6 +233,13 @@ class Quote(CliTest):
         call = self.assay("verify", self.db, "--quote-key", self.write("pem", "hello"))
         self.assertEqual(call.status, 2)
         self.assertIn("not a public key", call.err)
+        # OpenSSL asks a person for the pass phrase of an encrypted block, unless it is given one.
+        with open(self.pem("ecc"), encoding="ascii") as file:
+            pem = file.read().replace("KEY-----\n", "KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,%s\n\n" % ("0" * 32), 1)
+        call = self.assay("verify", self.db, "--quote-key", self.write("pem", pem))
+        self.assertEqual(call.status, 2)
+        self.assertIn("not a public key", call.err)
+        self.assertNotIn("pass phrase", call.err)
 
 
 if __name__ == "__main__":
