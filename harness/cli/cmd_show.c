@@ -100,9 +100,41 @@ static enum status say_peaks(struct doc *doc, struct store *store, int64_t cell,
     return STATUS_OK;
 }
 
-/* The result for people, with its peaks: in lines as long as the terminal's, or as Markdown. */
+/* Which release ran the campaign of a record; NULL: none is known. */
+static const struct release *release_of(const struct sheets *sheets, const json_t *record)
+{
+    struct digest digest;
+
+    return digest_from_hex(member_string(json_object_get(record, "campaign"), "tool_digest"),
+                           &digest)
+               ? releases_find(&sheets->releases, &digest)
+               : NULL;
+}
+
+static enum status say_release(struct doc *doc, struct store *store, int64_t cell,
+                               const struct sheets *sheets, struct error *err)
+{
+    json_auto_t *record = NULL;
+    const struct release *release;
+    AUTO_FREE char *words = NULL;
+
+    if (!sheets->asks_release)
+        return STATUS_OK;
+    TRY(store_cell_json(store, cell, &record, err));
+    release = release_of(sheets, record);
+    words = release ? release_words(release) : NULL;
+    if (release && !words)
+        return error_no_memory(err);
+    doc_say(doc, NULL, "Program: %s", words ? words : "no release known");
+    return STATUS_OK;
+}
+
+/*
+ * The result for people, with its release and peaks: in lines as long as the terminal's, or as
+ * Markdown.
+ */
 static enum status write_result(const struct command_line *line, struct store *store, int64_t row,
-                                const json_t *peaks, struct text *out, struct error *err)
+                                const struct sheets *sheets, struct text *out, struct error *err)
 {
     CLEANUP(view_finish) struct view view = {0};
     CLEANUP(text_finish) struct text lines = TEXT_INIT;
@@ -120,44 +152,14 @@ static enum status write_result(const struct command_line *line, struct store *s
         cell_document(&doc, cell, &view.campaigns[cell->campaign], command_has(line, KEY_ALL));
     else
         report_terminal_brief(out, cell, doc.screen, output_colour());
-    TRY(say_peaks(&doc, store, row, peaks, err));
+    TRY(say_release(&doc, store, row, sheets, err));
+    TRY(say_peaks(&doc, store, row, sheets->peaks, err));
     text_append(out, out->length > 0 && lines.length > 0 ? "\n" : "");
     if (doc.medium == &doc_lines)
         doc_wrap(out, lines.data, doc.screen);
     else
         text_append(out, lines.data);
     out->failed |= lines.failed;
-    return STATUS_OK;
-}
-
-/* Which release ran the campaign of a record; NULL: none is known. */
-static const struct release *release_of(const struct sheets *sheets, const json_t *record)
-{
-    struct digest digest;
-
-    return digest_from_hex(member_string(json_object_get(record, "campaign"), "tool_digest"),
-                           &digest)
-               ? releases_find(&sheets->releases, &digest)
-               : NULL;
-}
-
-static enum status append_release(struct text *out, struct store *store, int64_t cell,
-                                  const struct sheets *sheets, struct error *err)
-{
-    json_auto_t *record = NULL;
-    const struct release *release;
-    AUTO_FREE char *words = NULL, *line = NULL;
-
-    if (!sheets->asks_release)
-        return STATUS_OK;
-    TRY(store_cell_json(store, cell, &record, err));
-    release = release_of(sheets, record);
-    words = release ? release_words(release) : NULL;
-    line = text_format("Program: %s", words ? words : "no release known");
-    if (!line)
-        return error_no_memory(err);
-    text_append_char(out, '\n');
-    output_wrapped(out, line, 0, output_columns());
     return STATUS_OK;
 }
 
@@ -198,8 +200,7 @@ static int show(const struct command_line *line, struct store *store, void *cont
                               member_string(record, "id"));
         return output_json(record);
     }
-    if (write_result(line, store, row, peaks, &out, &err) != STATUS_OK ||
-        append_release(&out, store, row, sheets, &err) != STATUS_OK)
+    if (write_result(line, store, row, sheets, &out, &err) != STATUS_OK)
         return command_fail(&err);
     return output_text(&out);
 }

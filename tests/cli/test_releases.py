@@ -94,6 +94,8 @@ class Releases(CliTest):
             self.assertIn("Program: " + words, " ".join(out.split()))
         self.assertEqual(self.assay("show", identity, "--json", *asked).json()["release"], {
             "name": "assay-9.9/bin/assay", "builder": BUILDER, "source": SOURCE + "@c0ffee"})
+        self.write("releases", self.changed(lambda s: s["subject"][0].update(name="a|b <i> [x](y)")))
+        self.assertIn("Program: a&#124;b &#60;i> [x&#93;(y), built by ", self.assay("show", identity, "--markdown", *asked).out)
         self.write("releases", self.statement("34" * 32))
         self.assertIn("Program: no release known", self.assay("show", identity, *asked).out)
         self.assertIsNone(self.assay("show", identity, "--json", *asked).json()["release"])
