@@ -48,7 +48,9 @@ static json_t *of_json(const char *line, size_t length, bool is_chat)
 /* What a request has as its prompt or messages, as JSON; NULL: the line is no prompt. */
 static char *json_of(const char *line, size_t length, bool is_json, bool is_chat)
 {
-    json_auto_t *value = is_json ? of_json(line, length, is_chat) : json_stringn(line, length);
+    json_auto_t *value = is_json                      ? of_json(line, length, is_chat)
+                         : memchr(line, '\0', length) ? NULL
+                                                      : json_stringn(line, length);
 
     if (is_chat && json_is_string(value))
         value = json_pack("[{s:s, s:o}]", "role", "user", "content", value);
@@ -76,13 +78,14 @@ enum status prompts_read(const char *path, const char *name, bool is_chat, struc
 {
     const bool is_json = ends_with(name, JSON_LINES);
     AUTO_FREE char *bytes = NULL;
-    size_t length, line = 0;
+    size_t length, line = 0, mark;
 
     TRY(file_read(path, PROMPTS_SIZE_MAX, &bytes, &length, err));
     ret->values = calloc(count_lines(bytes, length), sizeof(*ret->values));
     if (!ret->values)
         return error_no_memory(err);
-    for (size_t at = 0, size; at < length; at += size + 1) {
+    mark = length >= 3 && !memcmp(bytes, "\xef\xbb\xbf", 3) ? 3 : 0;
+    for (size_t at = mark, size; at < length; at += size + 1) {
         const char *end = memchr(bytes + at, '\n', length - at);
 
         size = end ? (size_t)(end - bytes) - at : length - at;
@@ -93,7 +96,7 @@ enum status prompts_read(const char *path, const char *name, bool is_chat, struc
             json_of(bytes + at, size - (bytes[at + size - 1] == '\r'), is_json, is_chat);
         if (!ret->values[ret->count++])
             return error_set_at(err, STATUS_INVALID, path, line, "%s",
-                                !is_json  ? "a prompt is text in UTF-8"
+                                !is_json  ? "a prompt is text in UTF-8, without the byte 0"
                                 : is_chat ? "write a JSON text, or an object with a text `prompt` "
                                             "or a list `messages`"
                                           : "write a JSON text, or an object with a text `prompt`");

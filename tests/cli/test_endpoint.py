@@ -160,7 +160,7 @@ class EndpointTest(unittest.TestCase):
     def test_prompts_of_a_file(self):
         """In the file's order from a drawn one on, then from its beginning; other members of a line are left out."""
         texts = [f'größe "{i}"\tof things' for i in range(3)]
-        forms = {"p.txt": "\n".join([texts[0], "", " \t", texts[1] + "\r", texts[2]]),
+        forms = {"p.txt": "\ufeff" + "\n".join([texts[0], "", " \t", texts[1] + "\r", texts[2]]),
                  "p.jsonl": "".join(json.dumps({"prompt": text, "id": 7}) + "\n" for text in texts),
                  "texts.jsonl": "".join(json.dumps(text) + "\n" for text in texts)}
         for name, form in forms.items():
@@ -183,6 +183,7 @@ class EndpointTest(unittest.TestCase):
     def test_files_without_prompts(self):
         for name, bytes_, line, words in (
                 ("empty.txt", b"\n \n", "", "has no prompt"), ("latin.txt", b"a\ngr\xf6\n", ":2: ", "text in UTF-8"),
+                ("zero.txt", b"a\0b\n", ":1: ", "without the byte 0"),
                 ("number.jsonl", b'"a"\n7\n', ":2: ", "a text `prompt`"), ("cut.jsonl", b'{"prompt": "a', ":1: ", "a text `prompt`"),
                 ("talk.jsonl", b'{"messages": [{"role": "user", "content": "a"}]}', ":1: ", "a text `prompt`"),
                 ("missing.txt", None, "", "No such file")):
