@@ -103,7 +103,7 @@ static bool view_calibration_words(const struct view_cell *cell, struct text *re
     return true;
 }
 
-/* "int4, 4.125 bits each of 7504658432; rounded by 12 % of their size, ...". */
+/* "7504658432 in int4, 4.125 bits each; rounding error 12 % of their RMS, ...". */
 static bool view_weights_words(const struct view_cell *cell, struct text *ret)
 {
     const json_t *weights = fact_of(cell, "weights");
@@ -113,13 +113,13 @@ static bool view_weights_words(const struct view_cell *cell, struct text *ret)
 
     if (!format)
         return false;
-    text_append_format(ret, "%s, %.4g bits each of %lld", format, member_real(weights, "bits"),
-                       member_integer(weights, "parameters"));
+    text_append_format(ret, "%lld in %s, %.4g bits each", member_integer(weights, "parameters"),
+                       format, member_real(weights, "bits"));
     if (json_is_number(rounding))
-        text_append_format(ret, ", off by %.2g %% of their RMS",
+        text_append_format(ret, "; rounding error %.2g %% of their RMS",
                            100.0 * json_number_value(rounding));
     if (json_is_number(error))
-        text_append_format(ret, "; for it the output differs by %.2g %% from that of exact weights",
+        text_append_format(ret, ", error of the output %.2g %% against exact weights",
                            100.0 * json_number_value(error));
     return true;
 }

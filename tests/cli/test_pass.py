@@ -269,7 +269,7 @@ class Pass(CliTest):
         call = self.assay("show", "--all", self.assay("results", "--json", "--db", self.db).json()[0]["id"],
                           "--db", self.db)
         self.assertRegex(" ".join(call.out.split()),
-                         r"int4, 4\.5 bits each of \d+, off by [\d.]+ % of their RMS; for it the output differs by [1-9][.\d]* %")
+                         r"\d+ in int4, 4\.5 bits each; rounding error [\d.]+ % of their RMS, error of the output [1-9][.\d]* % against")
 
     @thorough
     def test_on_pocl(self):
