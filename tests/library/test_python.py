@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -98,6 +99,30 @@ class Package(CliTest):
             assay.open(os.path.join(self.folder, "nowhere"))
         self.assertEqual(raised.exception.status, "not_found")
         self.check_frames(result)
+        with self.assertRaisesRegex(assay.Error, "zero byte"):
+            assay.open(self.db + "\0.db")
+
+    def test_threads_share_a_store(self):
+        """Also until one of them closes it."""
+        result = self.run_settled()["id"]
+        store, errors = assay.open(self.db), []
+
+        def read():
+            try:
+                for _ in range(100):
+                    self.assertEqual([one.id for one in store.results()], [result])
+                    store.details(result)
+            except assay.Error as error:
+                errors.append(str(error))
+
+        threads = [threading.Thread(target=read) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        threads[0].join(0.05)
+        store.close()
+        for thread in threads:
+            thread.join()
+        self.assertTrue(all("the store is closed" in error for error in errors), errors)
 
     def check_pictures(self, store, result, made):
         try:

@@ -83,7 +83,12 @@ class Library:
 
     def bytes(self, value: Any) -> Any:
         """An argument `const char *`; NULL for None."""
-        return self.ffi.NULL if value is None else self.ffi.new("char[]", os.fsencode(value))
+        if value is None:
+            return self.ffi.NULL
+        encoded = os.fsencode(value)
+        if b"\0" in encoded:
+            raise Error(f"{value!r} has a zero byte, at which C's texts end: take it out")
+        return self.ffi.new("char[]", encoded)
 
     def check(self, status: int) -> None:
         """Raises Error unless a call went well."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import threading
 from types import TracebackType
-from typing import Any, Callable, Iterable, Optional, Sequence, Union
+from typing import Any, Callable, Iterable, Iterator, Optional, Sequence, Union
 
 from ._native import Error, library, program
 from .records import (Comparison, Device, Difference, Estimate, Finding, Metric, Result, Samples,
@@ -36,7 +38,7 @@ class Store:
     """A database of results, or a bundle, which is verified when it is opened.
 
     `write` allows to record comparisons; what is there is never changed. `wait` is how many seconds to wait for a
-    database that another process holds.
+    database that another process holds. Threads may share a Store; its calls are made one after the other.
     """
 
     def __init__(self, path: Path, write: bool = False, wait: float = 10) -> None:
@@ -44,12 +46,13 @@ class Store:
         handle = lib.ffi.new("struct assay_store **")
         mode = lib.c.ASSAY_WRITE if write else lib.c.ASSAY_READ
         lib.check(lib.c.assay_store_open(lib.bytes(path), mode, float(wait), handle))
-        self._handle = handle[0]
+        self._handle, self._lock = handle[0], threading.Lock()
 
     def close(self) -> None:
-        """Closes it; closing again does nothing."""
-        library().c.assay_store_close(self._handle)
-        self._handle = library().ffi.NULL
+        """Closes it, once no thread is in a call of it; closing again does nothing."""
+        with self._lock:
+            library().c.assay_store_close(self._handle)
+            self._handle = library().ffi.NULL
 
     def __enter__(self) -> Store:
         return self
@@ -58,10 +61,13 @@ class Store:
                  trace: Optional[TracebackType]) -> None:
         self.close()
 
-    def _open(self) -> Any:
-        if self._handle == library().ffi.NULL:
-            raise Error("the store is closed: open it again with assay.open")
-        return self._handle
+    @contextlib.contextmanager
+    def _opened(self) -> Iterator[Any]:
+        """The handle, which belongs to one thread at a time."""
+        with self._lock:
+            if self._handle == library().ffi.NULL:
+                raise Error("the store is closed: open it again with assay.open")
+            yield self._handle
 
     def results(self, campaign: Optional[str] = None, *, workload: Optional[str] = None,
                 precision: Optional[str] = None, protocol: Optional[str] = None,
@@ -75,18 +81,20 @@ class Store:
                   "since_utc_ns": since_utc_ns, "archived": archived, "limit": limit, "offset": offset}
         options, _kept = lib.options("assay_filter", values)
         handle = lib.ffi.new("struct assay_results **")
-        lib.check(lib.c.assay_results_list(self._open(), options, handle))
-        try:
-            found = lib.each(lambda i: lib.c.assay_results_at(handle[0], i))
-            return [_result(handle[0], i, one) for i, one in enumerate(found)]
-        finally:
-            lib.c.assay_results_free(handle[0])
+        with self._opened() as store:
+            lib.check(lib.c.assay_results_list(store, options, handle))
+            try:
+                found = lib.each(lambda i: lib.c.assay_results_at(handle[0], i))
+                return [_result(handle[0], i, one) for i, one in enumerate(found)]
+            finally:
+                lib.c.assay_results_free(handle[0])
 
     def details(self, result: str) -> Any:
         """All that is stored of a result, as `assay show RESULT --json` has it."""
         lib = library()
         text = lib.ffi.new("char **")
-        lib.check(lib.c.assay_result_json(self._open(), lib.bytes(result), text))
+        with self._opened() as store:
+            lib.check(lib.c.assay_result_json(store, lib.bytes(result), text))
         return json.loads(lib.taken(text[0]) or "null")
 
     def samples(self, trial: Trial, series: str = "wall_ns") -> Samples:
@@ -94,7 +102,8 @@ class Store:
         lib = library()
         handle = lib.ffi.new("struct assay_samples **")
         wanted = lib.ffi.new("struct assay_trial *", {"row": trial.row})
-        lib.check(lib.c.assay_samples_load(self._open(), wanted, lib.bytes(series), handle))
+        with self._opened() as store:
+            lib.check(lib.c.assay_samples_load(store, wanted, lib.bytes(series), handle))
         try:
             loaded = handle[0]
             count = loaded.count
@@ -116,16 +125,17 @@ class Store:
         options, _kept = lib.options("assay_compare_options", {
             "margin": margin, "by": by, "under": under, "allow_foreign_worker": allow_foreign_worker})
         handle = lib.ffi.new("struct assay_comparison **")
-        lib.check(lib.c.assay_compare(self._open(), lib.bytes(a), lib.bytes(b), options, handle))
-        try:
-            found = lib.each(lambda i: lib.c.assay_comparison_at(handle[0], i))
-            made = Comparison(tuple(lib.record(Difference, one) for one in found),
-                              lib.text(lib.c.assay_comparison_decision(handle[0])) or "")
-            if record:
-                lib.check(lib.c.assay_comparison_record(handle[0], gate))
-            return made
-        finally:
-            lib.c.assay_comparison_free(handle[0])
+        with self._opened() as store:
+            lib.check(lib.c.assay_compare(store, lib.bytes(a), lib.bytes(b), options, handle))
+            try:
+                found = lib.each(lambda i: lib.c.assay_comparison_at(handle[0], i))
+                made = Comparison(tuple(lib.record(Difference, one) for one in found),
+                                  lib.text(lib.c.assay_comparison_decision(handle[0])) or "")
+                if record:
+                    lib.check(lib.c.assay_comparison_record(handle[0], gate))
+                return made
+            finally:
+                lib.c.assay_comparison_free(handle[0])
 
 
 def open(path: Path, write: bool = False, wait: float = 10) -> Store:  # noqa: A001: as gzip.open
