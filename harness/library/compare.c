@@ -36,6 +36,10 @@ static enum status compare(const char *a, const char *b, const struct assay_comp
 
     if (asked->margin != 0)
         options.margin = asked->margin;
+    if (!(options.margin > 0 && options.margin < 1))
+        return error_set(err, STATUS_INVALID,
+                         "margin is %g; write a share between 0 and 1, such as 0.01, which is 1 %%",
+                         options.margin);
     if (asked->by)
         options.figure = compare_figure_find(asked->by);
     if (options.figure == COMPARE_FIGURE_COUNT)

@@ -89,6 +89,9 @@ class Package(CliTest):
             made = store.compare(result.id, result.id)
             self.assertEqual(made.differences[0].ratio, 1)
             self.assertFalse(made.passes)
+            for margin in (float("nan"), -0.1, 1):
+                with self.assertRaisesRegex(assay.Error, "a share between 0 and 1"):
+                    store.compare(result.id, result.id, margin=margin)
             self.check_pictures(store, result, made)
             with self.assertRaises(assay.Error) as raised:
                 store.results(campaign="ffffffff")
@@ -206,6 +209,9 @@ class Package(CliTest):
         self.assertEqual(done.returncode, 1, done.stdout)
         self.assertRegex(done.stdout, r"test_it.py::test_sum: [\d.]+ us")
         self.assertIn("one function a test", done.stdout)
+        done = tests("--assay-baseline", "last")
+        self.assertEqual(done.returncode, 4, done.stdout)
+        self.assertIn("name it by --assay-db FILE", done.stderr)
         stored = ("--assay-db", self.db, "--assay-protocol", self.fast(), "test_it.py::test_sum")
         done = tests(*stored)
         self.assertEqual(done.returncode, 0, done.stdout)

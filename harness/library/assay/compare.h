@@ -16,7 +16,7 @@ struct assay_comparison;
 
 struct assay_compare_options {
     size_t size;
-    double margin;             /* half-width of equivalence, as a share; 0: 0.01 */
+    double margin;             /* half-width of equivalence, a share below 1; 0: 0.01 */
     const char *by;            /* "time", "attainment", "capacity"; NULL: what fits the results */
     const char *under;         /* conditions under which a gate decides all the same, as `assay
                                   gate --under` takes them; NULL: none */

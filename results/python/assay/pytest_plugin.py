@@ -47,6 +47,12 @@ def pytest_addoption(parser: Any) -> None:
                     help="half-width of equivalence to the baseline (default: 0.01)")
 
 
+def pytest_configure(config: Any) -> None:
+    """Refuses a baseline that no test would be held to."""
+    if config.getoption("--assay-baseline") and not config.getoption("--assay-db"):
+        raise pytest.UsageError("--assay-baseline is of a database: name it by --assay-db FILE")
+
+
 def measure(function: Callable[[], Any], seconds: float) -> tuple[list[float], Any]:
     """Seconds a call, in samples that are long enough for the clock; and what the last call returned."""
     calls, returned = 1, None
