@@ -142,6 +142,9 @@ class Pass(CliTest):
                 self.assertNotEqual(call.status, 0, call.out)
                 self.assertIn("stack.yaml:16: ", call.err)
                 self.assertIn(words, call.err)
+        call = self.describe(self.MOE.replace("batches: [1, 2]", "batches: [1, 262144]"))
+        self.assertIn("stack.yaml:6: ", call.err)
+        self.assertIn("to draw its routing takes minutes", call.err)
         call = self.describe(self.MOE + "train: {}\n")
         self.assertIn("stack.yaml:16: ", call.err)
         self.assertIn("remove `train`, or write `mlp` in place of `moe`", call.err)
@@ -269,7 +272,8 @@ class Pass(CliTest):
         call = self.assay("show", "--all", self.assay("results", "--json", "--db", self.db).json()[0]["id"],
                           "--db", self.db)
         self.assertRegex(" ".join(call.out.split()),
-                         r"\d+ in int4, 4\.5 bits each; rounding error [\d.]+ % of their RMS, error of the output [1-9][.\d]* % against")
+                         r"\d+ in int4, 4\.5 bits each; rounding error [\d.]+ % of their RMS, "
+                         r"error of the output [1-9][.\d]* % against")
 
     @thorough
     def test_on_pocl(self):

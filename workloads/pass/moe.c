@@ -99,6 +99,17 @@ enum status pass_moe_unread(const struct stack_graph *graph, uint64_t *ret, stru
     return STATUS_OK;
 }
 
+double pass_moe_draws(const struct stack_graph *graph)
+{
+    double sum = 0.0;
+
+    for (size_t i = 0; i < graph->routed_count; i++)
+        if (is_law(&graph->routed[i]))
+            sum += (double)rows_of(graph) * (double)graph->routed[i].moe->top *
+                   (double)graph->routed[i].moe->experts;
+    return sum;
+}
+
 uint64_t pass_moe_bytes(const struct stack_graph *graph)
 {
     uint64_t lists = 0, sum = 0;

@@ -28,8 +28,9 @@
 #define SPOT_MIN 4
 #define NODES_STREAM 0x6e6f6465u /* "node" */
 #define NODE_TOLERANCE 1e-5
-#define PACK_MOST 8      /* elements: 16 bytes of the narrowest storage */
-#define SEQUENCES_MOST 4 /* of decode that are compared */
+#define PACK_MOST 8       /* elements: 16 bytes of the narrowest storage */
+#define SEQUENCES_MOST 4  /* of decode that are compared */
+#define DRAWS_MOST 0x1p36 /* of routing, which describe and verify make, too: a minute */
 
 struct pass_declaration {
     struct workload_declaration common;
@@ -72,6 +73,17 @@ enum status pass_build(const struct pass_parameters *parameters, uint64_t sequen
     return parameters->trains ? stack_graph_train(ret, err) : STATUS_OK;
 }
 
+static enum status build_checked(const struct pass_parameters *parameters, uint64_t sequences,
+                                 struct stack_graph *ret, struct error *err)
+{
+    TRY(pass_build(parameters, sequences, parameters->length, ret, err));
+    return pass_moe_draws(ret) <= DRAWS_MOST
+               ? STATUS_OK
+               : error_set(err, STATUS_INVALID,
+                           "to draw its routing takes minutes, since tokens * top * experts of all "
+                           "layers are more than 2^36");
+}
+
 /* The refusals of the graph of so many sequences are the declaration's, where `path` is. */
 static enum status check_graph(const struct declaration *declaration, const char *path,
                                const struct pass_parameters *parameters, int64_t sequences,
@@ -80,8 +92,7 @@ static enum status check_graph(const struct declaration *declaration, const char
     CLEANUP(stack_graph_finish) struct stack_graph graph = {0};
     struct error refusal = ERROR_INIT;
 
-    if (pass_build(parameters, (uint64_t)sequences, parameters->length, &graph, &refusal) ==
-        STATUS_OK)
+    if (build_checked(parameters, (uint64_t)sequences, &graph, &refusal) == STATUS_OK)
         return STATUS_OK;
     return declaration_error(declaration, path, err,
                              "a pass of %lld sequences is impossible: %s; write a smaller batch, "

@@ -129,6 +129,8 @@ double pass_train_tolerance(const struct workload_case *work, const char *output
 /* Elements of parameters that a pass does not read: those of experts that no token is routed to. By
  * the law `model` as many as tokens can reach count as read. */
 enum status pass_moe_unread(const struct stack_graph *graph, uint64_t *ret, struct error *err);
+/* What drawing the routing by laws takes: tokens * top * experts, of all layers. */
+double pass_moe_draws(const struct stack_graph *graph);
 /* Bytes of routing, choices and lists on a device. */
 uint64_t pass_moe_bytes(const struct stack_graph *graph);
 /* A line of how the graph's tokens are spread over experts by a law; none where there is none. */
