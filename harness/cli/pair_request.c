@@ -85,7 +85,7 @@ enum status arms_cross(struct arm_spec *specs, size_t *arms, const char *over, s
     enum status status = STATUS_OK;
     bool last = false;
 
-    if (!equals || equals == over)
+    if (!equals || equals == over || !equals[1])
         return error_set(err, STATUS_INVALID, "--over %s: write KEY=VALUE,VALUE,...", over);
     TRY(cell_list_ranges(equals + 1, &list, err));
     rest = list;

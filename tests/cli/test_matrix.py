@@ -82,6 +82,7 @@ class Matrix(CliTest):
 
     def test_refused(self):
         for words, text in (((), "say with --over"), (("--over", "cc"), "write KEY=VALUE"),
+                            (("--over", "cc="), "write KEY=VALUE"),
                             (("--over", "env:A=1"), "one arm alone"),
                             (("--over", "driver=none_such,other"), "ICD file of"),
                             (("--over", "env:A={1,2,3,4,5}", "--over", "env:B={1,2,3,4,5}"), "more than 16")):
