@@ -51,7 +51,7 @@ optional_run_packages=(libdnnl2 libdnnl3 libdnnl3.6 libclblast1 python3-venv)
 # shellcheck disable=SC2034
 optional_test_packages=("${optional_run_packages[@]}" g++ chromium fonts-dejavu-core opencl-headers
     oclgrind libdnnl-dev libclblast-dev libamdhip64-dev libhiprtc-builtins5 librocm-smi-dev
-    python3-jsonschema python3-pandas python3-cffi python3-pytest rpm util-linux iproute2 swtpm tpm2-tools)
+    python3-jsonschema python3-pandas python3-cffi python3-pytest rpm util-linux iproute2 swtpm tpm2-tools zsh fish)
 # shellcheck disable=SC2034
 package_packages=("${run_packages[@]}" dpkg-dev file)
 # shellcheck disable=SC2034

@@ -2,29 +2,62 @@
  * Completion for bash, from the command tables: what an option or an argument takes is read from
  * the text that help shows for it.
  */
+#include "harness/cli/completion.h"
+
 #include <string.h>
 
-#include "harness/cli/command.h"
+#include "harness/cli/help.h"
 #include "harness/cli/manual.h"
 #include "harness/core/precision.h"
 #include "harness/runner/probe.h"
 #include "results/store/store.h"
 
-/* Kinds of values, and the bash that adds theirs to `list` (or sets `files`). */
-static const char *const kinds[][2] = {
-    {"WORKLOAD", "list+=\" $(_assay_ask list --names=workloads)\""},
-    {"SUITE", "list+=\" $(_assay_ask list --names=suites)\""},
-    {"PROTOCOL", "list+=\" $(_assay_ask list --names=protocols)\""},
-    {"DEVICE", "list+=\" $(_assay_ask devices --names)\""},
-    {"RESULT", "list+=\" $(_assay_ask results --ids \"${database[@]}\")\""},
-    {"CAMPAIGN",
-     "list+=\" last $(_assay_ask results --ids \"${database[@]}\" | sed 's,/.*,,' | sort -u)\""},
-    {"FILE", "files='*'"},
-    {"BUNDLE", "files=${files:-'*.assay'}"},
-};
+static void append_last(struct text *out)
+{
+    text_append(out, " last");
+}
 
-/* "PROTOCOL|FILE" as "PROTOCOL FILE", "PRECISION,..." as "PRECISION", other capitals left out. */
-static void append_kinds(struct text *out, const char *argument)
+static void append_backends(struct text *out)
+{
+    const char *backend;
+    bool hidden;
+
+    for (size_t i = 0; (backend = probe_backend(i, &hidden)); i++)
+        if (!hidden)
+            text_append_format(out, " %s", backend);
+}
+
+static void append_precisions(struct text *out)
+{
+    for (int i = 0; i < PRECISION_COUNT; i++)
+        text_append_format(out, " %s", precision_name((enum precision)i));
+}
+
+static void append_sort_keys(struct text *out)
+{
+    for (const char *const *key = store_sort_keys; *key; key++)
+        text_append_format(out, " %s -%s", *key, *key);
+}
+
+const struct completion_kind completion_kinds[] = {
+    {.name = "WORKLOAD", .ask = "list --names=workloads", .filter = ""},
+    {.name = "SUITE", .ask = "list --names=suites", .filter = ""},
+    {.name = "PROTOCOL", .ask = "list --names=protocols", .filter = ""},
+    {.name = "DEVICE", .ask = "devices --names", .filter = ""},
+    {.name = "RESULT", .ask = "results --ids", .of_database = true, .filter = ""},
+    {.name = "CAMPAIGN",
+     .ask = "results --ids",
+     .of_database = true,
+     .filter = " | sed 's,/.*,,' | sort -u",
+     .append_words = append_last},
+    {.name = "BACKEND", .append_words = append_backends},
+    {.name = "PRECISION", .append_words = append_precisions},
+    {.name = "KEY", .append_words = append_sort_keys},
+    {.name = "FILE", .files = ""},
+    {.name = "BUNDLE", .files = ".assay"},
+    {0}};
+
+void completion_append_kinds(struct text *out, const char *argument)
 {
     while (argument && *argument) {
         const size_t length = strcspn(argument, "|");
@@ -39,46 +72,46 @@ static void append_kinds(struct text *out, const char *argument)
     }
 }
 
-static bool ends(const struct argp_option *option)
+bool completion_takes_word(const struct argp_option *option)
 {
-    return !option || (!option->name && !option->key);
+    return option->arg && !(option->flags & OPTION_ARG_OPTIONAL);
 }
 
-static void append_names(struct text *out, const struct argp_option *option, bool repeats)
+static void append_name(const struct argp_option *option, void *context)
 {
-    for (; !ends(option); option++)
-        if (!repeats || (option->flags & OPTION_REPEATS))
-            text_append_format(out, " --%s%s", option->name,
-                               option->arg && !(option->flags & OPTION_ARG_OPTIONAL) ? "=" : "");
+    struct text *out = ((const struct completion_text *)context)->out;
+
+    text_append_format(out, " --%s%s", option->name, completion_takes_word(option) ? "=" : "");
 }
 
-static void append_values(struct text *out, const char *command, const struct argp_option *option)
+static void append_repeating(const struct argp_option *option, void *context)
 {
-    for (; !ends(option); option++)
-        if (option->arg) {
-            text_append_format(out, "    %s:--%s) kind=\"", command, option->name);
-            append_kinds(out, option->arg);
-            text_append(out, "\" ;;\n");
-        }
+    if (option->flags & OPTION_REPEATS)
+        append_name(option, context);
 }
 
-static void append_options(struct text *out, const struct command *command, bool repeats)
+static void append_value(const struct argp_option *option, void *context)
 {
-    append_names(out, command->options, repeats);
-    for (int g = 0; g < GROUP_COUNT; g++)
-        if (command->groups & (1u << g))
-            append_names(out, command_group_options(1u << g), repeats);
+    const struct completion_text *to = context;
+
+    if (!option->arg)
+        return;
+    text_append_format(to->out, "    %s:--%s) kind=\"", to->command->name, option->name);
+    completion_append_kinds(to->out, option->arg);
+    text_append(to->out, "\" ;;\n");
 }
 
 static void append_command(struct text *out, const struct command *command)
 {
+    struct completion_text to = {out, command};
+
     text_append_format(out, "    %s) most=%zu kind=\"", command->name, command->arguments_max);
-    append_kinds(out, command->completes);
-    text_append_format(out, "\" first=\"%s\" options=\"--help --usage",
+    completion_append_kinds(out, command->completes);
+    text_append_format(out, "\" first=\"%s\" options=\"",
                        command->first_words ? command->first_words : "");
-    append_options(out, command, false);
+    help_each_option(command, append_name, &to);
     text_append(out, "\" repeats=\"");
-    append_options(out, command, true);
+    help_each_option(command, append_repeating, &to);
     text_append(out, "\" ;;\n");
 }
 
@@ -88,31 +121,29 @@ static void append_letters(struct text *out, const struct command *const *comman
     bool seen[128] = {0};
 
     for (size_t i = 0; i < count; i++)
-        for (const struct argp_option *o = commands[i]->options; !ends(o); o++)
+        for (const struct argp_option *o = commands[i]->options; o && (o->name || o->key); o++)
             if (o->key > ' ' && o->key < 127 && !seen[o->key]) {
                 seen[o->key] = true;
                 text_append_format(out, "        -%c) word=--%s ;;\n", o->key, o->name);
             }
 }
 
-static void append_kind_table(struct text *out)
+/* The bash that adds a kind's values to `list`, or sets `files`. */
+static void append_kind(struct text *out, const struct completion_kind *kind)
 {
-    const char *backend;
-    bool hidden;
-
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-        text_append_format(out, "        %s) %s ;;\n", kinds[i][0], kinds[i][1]);
-    text_append(out, "        BACKEND) list+=\"");
-    for (size_t i = 0; (backend = probe_backend(i, &hidden)); i++)
-        if (!hidden)
-            text_append_format(out, " %s", backend);
-    text_append(out, "\" ;;\n        PRECISION) list+=\"");
-    for (int i = 0; i < PRECISION_COUNT; i++)
-        text_append_format(out, " %s", precision_name((enum precision)i));
-    text_append(out, "\" ;;\n        KEY) list+=\"");
-    for (const char *const *key = store_sort_keys; *key; key++)
-        text_append_format(out, " %s -%s", *key, *key);
-    text_append(out, "\" ;;\n        [a-z]*) list+=\" $word\" ;;\n");
+    text_append_format(out, "        %s) ", kind->name);
+    if (kind->files) {
+        text_append_format(out, kind->files[0] ? "files=${files:-'*%s'} ;;\n" : "files='*%s' ;;\n",
+                           kind->files);
+        return;
+    }
+    text_append(out, "list+=\"");
+    if (kind->append_words)
+        kind->append_words(out);
+    if (kind->ask)
+        text_append_format(out, " $(_assay_ask %s%s%s)", kind->ask,
+                           kind->of_database ? " \"${database[@]}\"" : "", kind->filter);
+    text_append(out, "\" ;;\n");
 }
 
 void manual_append_completion(struct text *out)
@@ -175,20 +206,18 @@ void manual_append_completion(struct text *out)
                      "    fi\n"
                      "    [ -n \"$option\" ] && kind=\n"
                      "    case $command:$option in\n");
-    for (size_t i = 0; i < count; i++) {
-        if (commands[i]->hidden)
-            continue;
-        append_values(out, commands[i]->name, commands[i]->options);
-        for (int g = 0; g < GROUP_COUNT; g++)
-            if (commands[i]->groups & (1u << g))
-                append_values(out, commands[i]->name, command_group_options(1u << g));
-    }
+    for (size_t i = 0; i < count; i++)
+        if (!commands[i]->hidden)
+            help_each_option(commands[i], append_value,
+                             &(struct completion_text){out, commands[i]});
     text_append(out, "    esac\n"
                      "    for word in $kind; do\n"
                      "        case $word in\n");
-    append_kind_table(out);
+    for (const struct completion_kind *kind = completion_kinds; kind->name; kind++)
+        append_kind(out, kind);
     text_append(
         out,
+        "        [a-z]*) list+=\" $word\" ;;\n"
         "        esac\n"
         "    done\n"
         "    COMPREPLY=($(compgen -W \"$list\" -- \"$current\"))\n"

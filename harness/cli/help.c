@@ -19,9 +19,8 @@ const struct argp_option *help_group_options(void)
     return help_options;
 }
 
-/* Calls `take` for each option, those of the groups last, as argp shows them. */
-static void each_option(const struct command *command,
-                        void (*take)(const struct argp_option *, void *), void *context)
+void help_each_option(const struct command *command,
+                      void (*take)(const struct argp_option *, void *), void *context)
 {
     const struct argp_option *tables[GROUP_COUNT + 2] = {command->options};
     size_t count = 1;
@@ -104,8 +103,8 @@ void help_append(struct text *out, const struct command *command)
                        command->arguments ? " " : "", command->arguments ? command->arguments : "");
     output_wrapped(out, command->summary, 0, output_columns());
     text_append_char(out, '\n');
-    each_option(command, measure, &layout);
-    each_option(command, append_option, &layout);
+    help_each_option(command, measure, &layout);
+    help_each_option(command, append_option, &layout);
     if (command->text) {
         text_append_char(out, '\n');
         append_paragraphs(out, command->text);

@@ -13,6 +13,10 @@ enum { KEY_HELP = 'h', KEY_USAGE = 0x480 };
 /* --help and --usage, which every command has; ended by {0}. */
 const struct argp_option *help_group_options(void);
 
+/* Calls `take` for each option of a command, those of the groups last, as argp shows them. */
+void help_each_option(const struct command *command,
+                      void (*take)(const struct argp_option *, void *), void *context);
+
 /* Appends usage, summary, options and text of one command. */
 void help_append(struct text *out, const struct command *command);
 

@@ -79,5 +79,9 @@ int main(int argc, char **argv)
         return print(manual_append_page);
     if (!strcmp(argv[1], "--completion"))
         return print(manual_append_completion);
+    if (!strcmp(argv[1], "--completion=zsh"))
+        return print(manual_append_completion_zsh);
+    if (!strcmp(argv[1], "--completion=fish"))
+        return print(manual_append_completion_fish);
     return run(argv[1], argc - 1, argv + 1);
 }

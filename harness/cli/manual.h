@@ -10,8 +10,10 @@ void manual_append_roff(struct text *out, const char *string, size_t length);
 /* assay(1) in man(7) macros. */
 void manual_append_page(struct text *text);
 
-/* Completion for bash (completion.c). */
+/* Completion for bash (completion.c), for zsh and for fish (completion_spec.c). */
 void manual_append_completion(struct text *text);
+void manual_append_completion_zsh(struct text *text);
+void manual_append_completion_fish(struct text *text);
 
 /* What `assay --help` prints. */
 void manual_append_overview(struct text *text);

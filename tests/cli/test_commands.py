@@ -3,12 +3,15 @@
 import os
 import pty
 import re
+import select
+import shutil
 import subprocess
 import sys
+import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from assay_cli import ASSAY, CliTest  # noqa: E402
+from assay_cli import ASSAY, PATIENCE, CliTest  # noqa: E402
 
 FOREIGN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support",
                        "foreign_worker.py")
@@ -172,33 +175,72 @@ class Completion(CliTest):
         self.assertEqual(self.offers("assay export --sign csv"), ["csv", "csv-samples"])
         self.assertEqual(self.offers("assay export json "), [self.result, "last", self.campaign])
 
-    def test_in_a_shell(self):
-        """Typed into bash on a terminal, with its own word breaks."""
+    def in_a_shell(self, words, start, lines):
+        """Types into a shell on a terminal: `start`, then each text of `lines` until the shell adds what is expected."""
         os.symlink(ASSAY, os.path.join(self.folder, "assay"))
         master, slave = pty.openpty()
         path = self.folder + ":" + os.environ["PATH"]
-        shell = subprocess.Popen(["bash", "--norc", "--noprofile", "-i"], stdin=slave, stdout=slave, stderr=slave,
-                                 cwd=self.folder, start_new_session=True,
+        shell = subprocess.Popen(words, stdin=slave, stdout=slave, stderr=slave, cwd=self.folder, start_new_session=True,
                                  env=self.environment(PATH=path, ASSAY_DB=self.db, TERM="dumb", PS1="ready> ",
-                                                      INPUTRC="/dev/null"))
+                                                      INPUTRC="/dev/null", HOME=self.folder))
         os.close(slave)
 
         def typed(text, until):
             os.write(master, text.encode())
-            out = ""
+            out, end = "", time.monotonic() + PATIENCE
             while until not in out:
+                self.assertTrue(select.select([master], [], [], end - time.monotonic())[0], f"{text!r}: {out!r}")
                 out += os.read(master, 4096).decode()
-            return out
 
         try:
-            typed("source complete.bash; echo so''urced\n", "sourced")
-            typed("assay amen\t", "assay amend ")
-            typed(self.result[:4] + "\t", self.result + " ")
-            typed("\x15assay run --device=cpu:\t", "--device=cpu:0 ")
+            typed(start + "; echo so''urced\n", "sourced")
+            for text, until in lines:
+                typed("\x15" + text, until)
         finally:
             shell.kill()
             shell.wait()
             os.close(master)
+
+    def test_in_a_shell(self):
+        """Typed into bash on a terminal, with its own word breaks."""
+        self.in_a_shell(["bash", "--norc", "--noprofile", "-i"], "source complete.bash", [
+            ("assay amen\t", "assay amend "), ("assay amend " + self.result[:4] + "\t", self.result + " "),
+            ("assay run --device=cpu:\t", "--device=cpu:0 ")])
+
+    @unittest.skipUnless(shutil.which("zsh"), "zsh is not installed")
+    def test_in_zsh(self):
+        self.write("_assay", self.assay("--completion=zsh").out)
+        self.write("offer.assay", "")
+        self.in_a_shell(["zsh", "-f", "-i"], "fpath=($PWD $fpath); autoload -Uz compinit; compinit -u -D", [
+            ("assay amen\t", "assay amend "), ("assay amend " + self.result[:4] + "\t", self.result + " "),
+            ("assay archive las\t", "archive last "), ("assay verify off\t", "offer.assay "),
+            ("assay run --device=cpu:\t", "--device=cpu:0 "), ("assay run -d cp\t", "-d cpu:0 "),
+            ("assay results --sort=-res\t", "--sort=-result "), ("assay run --implementation ven\t", "vendor "),
+            ("assay key s\t", "key show "), ("assay gate --allow-for\t", "--allow-foreign-worker ")])
+
+    @unittest.skipUnless(shutil.which("fish"), "fish is not installed")
+    def test_in_fish(self):
+        self.write("assay.fish", self.assay("--completion=fish").out)
+        self.write("offer.assay", "")
+        os.symlink(ASSAY, os.path.join(self.folder, "assay"))
+        path = self.folder + ":" + os.environ["PATH"]
+
+        def offers(line):
+            done = subprocess.run(["fish", "-N", "-c", "source assay.fish; complete -C $argv[1]", line], check=True,
+                                  capture_output=True, text=True, cwd=self.folder,
+                                  env=self.environment(PATH=path, ASSAY_DB=self.db, HOME=self.folder))
+            self.assertEqual(done.stderr, "")
+            return {offer.split("\t")[0] for offer in done.stdout.splitlines()}
+
+        for line, expected in (("assay amen", {"amend"}), ("assay amend ", {self.result}),
+                               ("assay amend --reason x ", {self.result}), ("assay amend --db absent.db ", set()),
+                               ("assay archive ", {"last", self.campaign}), ("assay compare a/1 b/1 ", set()),
+                               ("assay verify off", {"offer.assay"}), ("assay key ", {"new", "show", "list"}),
+                               ("assay run --device=cpu:", {"--device=cpu:0"}), ("assay run -d cp", {"cpu:0"}),
+                               ("assay results --sort=-res", {"--sort=-result"}), ("assay key show ", set()),
+                               ("assay run --implementation ven", {"vendor"}),
+                               ("assay export json ", {self.result, "last", self.campaign})):
+            self.assertEqual(offers(line), expected, line)
 
 
 if __name__ == "__main__":

@@ -41,9 +41,11 @@ class Words(CliTest):
 
     def test_manual_and_completion_name_every_option(self):
         page = self.assay("--manual").out
-        completion = self.assay("--completion").out
+        completions = [(self.assay(f"--completion{shell}").out, name)
+                       for shell, name in (("", "--%s"), ("=zsh", "--%s"), ("=fish", " -l %s "))]
         for option in re.findall(r"--([a-z-]+)", self.assay("run", "--help").out):
-            self.assertIn(f"--{option}", completion)
+            for text, name in completions:
+                self.assertIn(name % option, text)
             if option not in ("help", "usage"):
                 self.assertIn("\\-\\-" + option.replace("-", "\\-"), page)
         self.assertIn(".SH \"EXIT STATUS\"", page)
