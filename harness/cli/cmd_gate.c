@@ -1,4 +1,7 @@
 #include "harness/cli/commands.h"
+
+#include <string.h>
+
 #include "harness/cli/comparison_view.h"
 #include "harness/cli/judging.h"
 #include "harness/cli/with_store.h"
@@ -7,7 +10,7 @@
 #include "harness/core/log.h"
 #include "results/analysis/gate.h"
 
-enum { KEY_MARKDOWN_FILE = 0x100, KEY_JUNIT };
+enum { KEY_MARKDOWN_FILE = 0x100, KEY_JUNIT, KEY_ALLOW };
 
 /* "worse: 21 % slower [19, 23]" */
 static void append_message(struct text *out, const struct stored_comparison *comparison)
@@ -22,37 +25,40 @@ static void append_message(struct text *out, const struct stored_comparison *com
 
 /*
  * JUnit XML, a test case a comparison: worse is a failure; what neither passes nor is worse, an
- * error.
+ * error, or skipped where it is allowed.
  */
-static void append_junit(struct text *out, const struct campaign_comparison *comparison)
+static void append_junit(struct text *out, const struct campaign_comparison *comparison,
+                         bool allows_inconclusive)
 {
-    size_t worse = 0, errors = 0;
+    const char *elements[] = {[GATE_PASSES] = NULL,
+                              [GATE_WORSE] = "failure",
+                              [GATE_NOT_COMPARABLE] = "error",
+                              [GATE_FOREIGN_WORKER] = "error",
+                              [GATE_INCONCLUSIVE] = allows_inconclusive ? "skipped" : "error"};
+    size_t counts[GATE_INCONCLUSIVE + 1] = {0}, errors, skipped;
 
-    for (size_t i = 0; i < comparison->count; i++) {
-        const enum gate_decision decision = gate_decide(&comparison->list[i]);
-
-        worse += decision == GATE_WORSE;
-        errors += decision != GATE_WORSE && decision != GATE_PASSES;
-    }
+    for (size_t i = 0; i < comparison->count; i++)
+        counts[gate_decide(&comparison->list[i])]++;
+    skipped = allows_inconclusive ? counts[GATE_INCONCLUSIVE] : 0;
+    errors = comparison->count - counts[GATE_PASSES] - counts[GATE_WORSE] - skipped;
     text_append_format(out,
                        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
                        "<testsuites name=\"assay gate\" tests=\"%zu\" failures=\"%zu\" "
                        "errors=\"%zu\">\n<testsuite name=\"",
-                       comparison->count, worse, errors);
+                       comparison->count, counts[GATE_WORSE], errors);
     doc_html_phrases(out, comparison->a);
     doc_html_phrases(out, comparison->b[0] ? " against " : "");
     doc_html_phrases(out, comparison->b);
-    text_append_format(out, "\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"0\">\n",
-                       comparison->count, worse, errors);
+    text_append_format(out, "\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\">\n",
+                       comparison->count, counts[GATE_WORSE], errors, skipped);
     for (size_t i = 0; i < comparison->count; i++) {
         const enum gate_decision decision = gate_decide(&comparison->list[i]);
 
         text_append(out, "<testcase classname=\"assay.gate\" name=\"");
         doc_html_phrases(out, comparison->names[i]);
         text_append(out, "\">");
-        if (decision != GATE_PASSES) {
-            text_append_format(out, "<%s type=\"%s\" message=\"",
-                               decision == GATE_WORSE ? "failure" : "error",
+        if (elements[decision]) {
+            text_append_format(out, "<%s type=\"%s\" message=\"", elements[decision],
                                gate_decision_name(decision));
             append_message(out, &comparison->list[i]);
             text_append(out, "\"/>");
@@ -84,12 +90,12 @@ static enum status write_reports(const struct command_line *line, struct store *
     }
     if (!junit)
         return STATUS_OK;
-    append_junit(&cases, comparison);
+    append_junit(&cases, comparison, command_has(line, KEY_ALLOW));
     return write_file(junit, &cases, err);
 }
 
-/* Says what was decided. Returns its exit status. */
-static int conclude(const struct campaign_comparison *comparison)
+/* Says what was decided. Returns its exit status, or that of what passes where it is allowed. */
+static int conclude(const struct campaign_comparison *comparison, bool allows_inconclusive)
 {
     static const int statuses[] = {[GATE_PASSES] = ASSAY_EXIT_OK,
                                    [GATE_WORSE] = ASSAY_EXIT_TRIALS,
@@ -106,7 +112,10 @@ static int conclude(const struct campaign_comparison *comparison)
     else
         log_info("gate %s%s", gate_decision_words(decision),
                  decision == GATE_FOREIGN_WORKER ? " (--allow-foreign-worker)" : "");
-    return statuses[decision];
+    if (decision != GATE_INCONCLUSIVE || !allows_inconclusive)
+        return statuses[decision];
+    log_info("exit status 0 although inconclusive: --allow inconclusive");
+    return ASSAY_EXIT_OK;
 }
 
 static int pass_or_fail(const struct command_line *line, struct store *store, void *context)
@@ -129,18 +138,24 @@ static int pass_or_fail(const struct command_line *line, struct store *store, vo
     bodies = campaign_comparison_bodies(made, true);
     judging_record(line, &judgement_gate, bodies);
     campaign_comparison_show(line, store, made, true);
-    return write_reports(line, store, made, &err) == STATUS_OK ? conclude(made)
-                                                               : command_fail(&err);
+    return write_reports(line, store, made, &err) == STATUS_OK
+               ? conclude(made, command_has(line, KEY_ALLOW))
+               : command_fail(&err);
 }
 
 static int run(const struct command_line *line)
 {
     static const int files[] = {KEY_MARKDOWN_FILE, KEY_JUNIT};
     struct assay_compare_options options;
+    const char *allowed = command_value(line, KEY_ALLOW);
     struct error err = ERROR_INIT;
 
     if (comparison_options(line, &options, &err) != STATUS_OK)
         return command_fail(&err);
+    if (allowed && strcmp(allowed, "inconclusive") != 0) {
+        log_error("--allow %s: only inconclusive can be allowed", allowed);
+        return ASSAY_EXIT_USAGE;
+    }
     for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
         const char *path = command_value(line, files[i]);
 
@@ -160,6 +175,8 @@ static const struct argp_option options[] = {
     {"under", KEY_UNDER, "CONDITION[,CONDITION]...", 0,
      "decide although these were found: contention, steal, cgroup_throttled, device_throttled, "
      "device_shared; the stored decision says that they were allowed"},
+    {"allow", KEY_ALLOW, "inconclusive", 0,
+     "end with 0 where the gate is inconclusive; the stored decision stays inconclusive"},
     {"markdown", KEY_MARKDOWN_FILE, "FILE", 0,
      "write the same as Markdown, for a pull request, too"},
     DETAILS_OPTION,
@@ -177,8 +194,10 @@ const struct command command_gate = {
             "says so; --no-record leaves the file as it is.\n"
             "\n"
             "Exit status 0: equivalent within the margin, or faster; 1: worse; 2: the two do not "
-            "compare, a foreign worker measured them, or wrong arguments; 3: inconclusive. 4 and "
-            "above: the command itself failed. A single CAMPAIGN is one that `assay ab` made: a is "
+            "compare, a foreign worker measured them, or wrong arguments; 3: inconclusive (with "
+            "--allow "
+            "inconclusive: 0). 4 and above: the command itself failed. A single CAMPAIGN is one "
+            "that `assay ab` made: a is "
             "the baseline, b the candidate.\n"
             "\n"
             "Of two campaigns of several results every pair of the same workload, precision and "

@@ -1,4 +1,4 @@
-"""What a gate writes for reviewers: Markdown, JUnit XML, and the GitHub action that posts them."""
+"""What a gate writes for reviewers: Markdown, JUnit XML, and what posts them on GitHub and GitLab."""
 
 import os
 import re
@@ -17,17 +17,17 @@ class GateReport(CliTest):
         with open(os.path.join(self.folder, name), encoding="utf-8") as file:
             return file.read()
 
-    def arms(self, a, b):
-        """A campaign of two arms that wait so many ns, and are told apart: its id."""
+    def arms(self, a, b, statuses=(0, 1)):
+        """A campaign of two arms that wait so many ns, and are told apart, or end otherwise: its id."""
         for _ in range(5):  # a busy machine may leave too few steady pairs
             call = self.assay("ab", "synthetic", "--device", "null:0", "--protocol",
                               self.write("evidence.yaml", self.EVIDENCE), "--pairs", "6", "--db", self.db,
                               "--a", f"env:ASSAY_NULL=launch_ns={a},seed=3", "--b",
                               f"env:ASSAY_NULL=launch_ns={b},seed=4", "--exit-status", "--quiet")
-            if call.status in (0, 1):
+            if call.status in statuses:
                 return self.query("SELECT substr(uid, 1, 8) FROM campaigns ORDER BY campaign DESC")[0][0]
         skip_when_busy(self)
-        return self.fail(f"the arms are never told apart: {call.out}{call.err}")
+        return self.fail(f"the arms never end with one of {statuses}: {call.out}{call.err}")
 
     def gate(self, *words, **more):
         return self.assay("gate", *words, *ANYWHERE, "--markdown", "gate.md", "--junit", "gate.xml", "--db",
@@ -108,30 +108,84 @@ class GateReport(CliTest):
         self.assertGreaterEqual(call.status, 2)
         self.assertIn("nowhere", call.err)
 
-    def action(self, **environment):
-        stub = os.path.join(self.folder, "bin", "gh")
+    def stand_in(self, name, script):
+        stub = os.path.join(self.folder, "bin", name)
         os.makedirs(os.path.dirname(stub), exist_ok=True)
         with open(stub, "w", encoding="utf-8") as file:
-            file.write('#!/bin/sh\necho "$@" >>"$LOG"\n'
-                       'case "$*" in *--edit-last*) exit 1;; esac\ncat "${5:-/dev/null}" >>"$LOG"\n')
+            file.write(f'#!/bin/sh\necho "$@" >>"$LOG"\n{script}')
         os.chmod(stub, 0o755)
+        return os.path.dirname(stub)
+
+    def action(self, **environment):
+        self.stand_in("gh", 'case "$*" in *--edit-last*) exit 1;; esac\ncat "${5:-/dev/null}" >>"$LOG"\n')
+        # Knows a note of somebody's and, where NOTES has more, those; PUT fails where it is told so.
+        stubs = self.stand_in("curl", 'cat >>"$LOG"\nfor word; do case $word in body@*) cat "${word#body@}" >>"$LOG"; '
+                              'touch wrote;; esac; done\n'
+                              'case "$*" in *" PUT "*) exit ${PUT:-0};; *sort=desc*) cat notes;; esac\n')
         base = dict(os.environ, ASSAY=os.path.abspath(os.environ["ASSAY"]), DATABASE=self.db,
-                    PATH=os.path.dirname(stub) + ":" + os.environ["PATH"], LOG="gh.log",
-                    GITHUB_OUTPUT="output", GITHUB_STEP_SUMMARY="summary", PULL_REQUEST="7",
-                    **environment)
+                    PATH=stubs + ":" + os.environ["PATH"], LOG="posted.log",
+                    GITHUB_OUTPUT="output", GITHUB_STEP_SUMMARY="summary", JOB_URL="https://ci.example/jobs/7")
+        base.update(environment or {})
         return subprocess.run(["sh", os.path.abspath(os.path.join(ACTION, "gate.sh"))], cwd=self.folder,
                               env=base, capture_output=True, text=True, timeout=PATIENCE, check=False)
 
     def test_the_action_comments_and_keeps_the_decision(self):
         campaign = self.arms(1000000, 4000000)
-        done = self.action(BASELINE=campaign, UNDER=ANYWHERE[1])
+        done = self.action(BASELINE=campaign, UNDER=ANYWHERE[1], PULL_REQUEST="7")
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertEqual(self.read("output"), "decision=worse\n")
         self.assertIn("### assay gate: worse", self.read("summary"))
-        log = self.read("gh.log")
+        log = self.read("posted.log")
         self.assertIn("pr comment 7 --edit-last", log)
         self.assertIn("### assay gate: worse", log)
         self.assertTrue(os.path.exists(os.path.join(self.folder, "assay-gate.xml")))
+        # What it was measured on, with what settings, by how much, and where.
+        self.assertRegex(log, r"\(ASSAY&#95;NULL.*launch&#95;ns=4000000.*\).* is [\d.]+ times slower ")
+        self.assertIn(" on null:0", log)
+        self.assertIn("[this job](https://ci.example/jobs/7)", log)
+
+    def test_gitlab_has_one_note_that_later_runs_replace(self):
+        campaign = self.arms(4000000, 1000000)
+        merge = {"BASELINE": campaign, "UNDER": ANYWHERE[1], "CI_API_V4_URL": "https://gitlab.example/api/v4",
+                 "CI_PROJECT_ID": "3", "CI_MERGE_REQUEST_IID": "9", "GITLAB_TOKEN": "secret"}
+        notes = "https://gitlab.example/api/v4/projects/3/merge_requests/9/notes"
+        others = '[{"id":12,"type":null,"body":"see ### assay gate: passes"}'
+        ours = ',{"id":34,"type":null,"body":"### assay gate: worse"},{"id":33,"body":"### assay gate: worse"}'
+        for more, put, written in (("", "0", [f"body@[^ ]+ {notes}"]), (ours, "0", [f"PUT .*body@[^ ]+ {notes}/34"]),
+                                   (ours, "1", [f"PUT .*body@[^ ]+ {notes}/34", f"body@[^ ]+ {notes}"])):
+            self.write("notes", others + more + "]")
+            self.write("posted.log", "")
+            done = self.action(PUT=put, **merge)
+            self.assertEqual((done.returncode, done.stderr.count("warning")), (0, 0), done.stdout + done.stderr)
+            log = self.read("posted.log")
+            calls = re.findall(r"^--silent .*body@.*$", log, re.M)
+            self.assertEqual(len(calls), len(written), calls)
+            for call, pattern in zip(calls, written):
+                self.assertRegex(call, pattern + "$")
+            self.assertIn("### assay gate: passes\n", log)
+            # The token is not among the arguments, which every user of the machine can read.
+            self.assertEqual(set(re.findall(r"^.*secret.*$", log, re.M)), {"PRIVATE-TOKEN: secret"})
+        self.write("posted.log", "")
+        self.assertEqual(self.action(**dict(merge, GITLAB_TOKEN="")).returncode, 0)
+        self.assertEqual(self.read("posted.log"), "")
+
+    def test_inconclusive_can_be_allowed(self):
+        campaign = self.arms("1000000,cv=0.2", "1000000,cv=0.2", statuses=(3,))
+        self.assertEqual(self.gate(campaign).status, 3)
+        call = self.gate(campaign, "--allow", "inconclusive")
+        self.assertEqual(call.status, 0, call.err)
+        self.assertIn("exit status 0 although inconclusive: --allow inconclusive", call.err)
+        root = xml.etree.ElementTree.fromstring(self.read("gate.xml"))
+        self.assertEqual([(root.get("errors"), suite.get("skipped")) for suite in root], [("0", "1")])
+        (case,) = root.iter("testcase")
+        self.assertEqual([part.tag for part in case], ["skipped"])
+        self.assertEqual(self.query("SELECT DISTINCT json_extract(body, '$.gate.decision') FROM comparison "
+                                    "WHERE kind = 'gate'"),
+                         [("inconclusive",)])
+        done = self.action(BASELINE=campaign, UNDER=ANYWHERE[1], ALLOW="inconclusive")
+        self.assertEqual((done.returncode, self.read("output")), (0, "decision=inconclusive\n"), done.stderr)
+        self.assertEqual(self.gate(campaign, "--allow", "worse").status, 2)
+        self.assertEqual(self.gate(self.arms(1000000, 4000000), "--allow", "inconclusive").status, 1)
 
     def test_the_action_takes_no_input_for_code(self):
         done = self.action(BASELINE="$(touch owned); touch owned #", CANDIDATE="`touch owned`")
@@ -143,8 +197,13 @@ class GateReport(CliTest):
         self.assertNotIn("${{", script)
         # Every variable that the script takes from the action is handed to it.
         with open(os.path.join(ACTION, "gate.sh"), encoding="utf-8") as file:
-            used = set(re.findall(r"\$\{?([A-Z_]+)", file.read())) - {"GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"}
-        self.assertEqual(used - set(re.findall(r"^ +([A-Z_]+): ", text, re.M)), set())
+            used = set(re.findall(r"\$\{?([A-Z][A-Z_]+)", file.read())) - {"GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"}
+        of_gitlab = {name for name in used if name.startswith("CI_")} | {"GITLAB_TOKEN"}
+        self.assertEqual(used - of_gitlab - set(re.findall(r"^ +([A-Z_]+): ", text, re.M)), set())
+        with open(os.path.join(ACTION, "..", "gate-gitlab.yml"), encoding="utf-8") as file:
+            text = file.read()
+        of_github = {"GH_TOKEN", "GH_REPO", "PULL_REQUEST"}
+        self.assertEqual(used - of_gitlab - of_github - set(re.findall(r"[ ]([A-Z_]+)(?:: |=)", text)), set())
 
 
 if __name__ == "__main__":
