@@ -310,7 +310,7 @@ void comparison_document(struct doc *doc, const struct stored_comparison *compar
         say_figures(doc, arms);
     comparison_attribution(doc, comparison);
     comparison_conditions(doc, comparison);
-    comparison_certainty(doc, comparison);
+    comparison_certainty(doc, &arms->view, comparison);
     if (details)
         comparison_fields(doc, comparison);
 }

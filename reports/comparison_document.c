@@ -480,7 +480,23 @@ static void say_ratio_tests(struct doc *doc, const struct comparison *numbers)
     doc->out->failed |= order.failed;
 }
 
-void comparison_certainty(struct doc *doc, const struct stored_comparison *comparison)
+/* What the ratio is of, so that more than 1 is slower: of a rate that a program counts, a/b. */
+static void add_ratio_of(struct doc *doc, const struct view *view,
+                         const struct stored_comparison *comparison)
+{
+    const struct view_cell *cell = view ? view_find(view, comparison->a) : NULL;
+    struct view_figure figure;
+    enum metric_id id;
+
+    if (cell && view_headline(cell, &id) && metric_is_counted(id) &&
+        view_headline_figure(cell, &figure))
+        doc_add(doc, "%s %s ", figure.unit, id == METRIC_COUNTED_RATE ? "a/b" : "b/a");
+    else
+        doc_add(doc, "time b/a ");
+}
+
+void comparison_certainty(struct doc *doc, const struct view *view,
+                          const struct stored_comparison *comparison)
 {
     const struct comparison *numbers = &comparison->numbers;
     const bool is_time = comparison->figure == COMPARE_TIME;
@@ -489,11 +505,11 @@ void comparison_certainty(struct doc *doc, const struct stored_comparison *compa
     if (!comparison->has_numbers && !comparison->has_latency)
         return;
     doc_add(doc, "{bold How sure:} ");
-    if (is_time)
-        doc_add(doc, "time b/a %s", centre);
-    if (is_time)
+    if (is_time) {
+        add_ratio_of(doc, view, comparison);
+        doc_add(doc, "%s", centre);
         comparison_ratio_words(&doc->block, numbers, comparison->pairs.planned);
-    else if (comparison->has_numbers)
+    } else if (comparison->has_numbers)
         add_change(doc, comparison);
     else
         doc_add(doc, "no interval of the %s", compare_figure_name(comparison->figure));

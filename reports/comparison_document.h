@@ -38,7 +38,8 @@ void comparison_attribution(struct doc *doc, const struct stored_comparison *com
 /* Whether both were measured under the same conditions; in a fold those that are not the same. */
 void comparison_conditions(struct doc *doc, const struct stored_comparison *comparison);
 /* How sure the answer is; in a fold the tests and what the order of measuring did. */
-void comparison_certainty(struct doc *doc, const struct stored_comparison *comparison);
+void comparison_certainty(struct doc *doc, const struct view *view,
+                          const struct stored_comparison *comparison);
 /* Every field with its class. */
 void comparison_fields(struct doc *doc, const struct stored_comparison *comparison);
 

@@ -382,7 +382,7 @@ static void append_decision(struct doc *doc, const struct dossier_row *row)
     if (kind)
         say_rule(doc, kind, dossier_integer(row, 4) < RULE_CHANGED, &recorded);
     say_undecided(doc, recorded.gate);
-    comparison_certainty(doc, &recorded.comparison);
+    comparison_certainty(doc, row->view, &recorded.comparison);
     comparison_conditions(doc, &recorded.comparison);
     doc_close(doc);
 }

@@ -62,7 +62,7 @@ void html_pairs_words(struct doc *doc, const struct view *view, const struct htm
     if (pairs->count == 1) {
         comparison_answer(doc, view, only, "short");
         comparison_levels(doc, view, only, false);
-        comparison_certainty(doc, only);
+        comparison_certainty(doc, view, only);
         return;
     }
     comparison_tally(doc, pairs->campaigns, pairs->campaign_count, "short");

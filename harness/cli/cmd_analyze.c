@@ -610,7 +610,7 @@ static void say_comparison(struct text *out, const char *name, const char *a,
     comparison_answer_words(&doc.block, &one, other.data, base.data);
     doc_end(&doc, NULL);
     doc_open(&doc, DOC_DETAILS, NULL);
-    comparison_certainty(&doc, &one);
+    comparison_certainty(&doc, NULL, &one);
     if (numbers->differs && numbers->family > 1 &&
         numbers->p_difference_family > 1 - numbers->confidence)
         doc_say(&doc, NULL,

@@ -157,7 +157,8 @@ static int run(const struct command_line *line)
     const struct export_format *format;
     struct error err = ERROR_INIT;
 
-    if (export_format_find(line->arguments[0], &format, &err) != STATUS_OK)
+    format = export_format_find(line->arguments[0], &err);
+    if (!format)
         return command_fail(&err);
     return with_store(line, STORE_READ, export_selected, (void *)(uintptr_t)format);
 }

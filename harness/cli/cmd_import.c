@@ -174,7 +174,7 @@ static int run(const struct command_line *line)
     struct taking taking = {0};
     struct error err = ERROR_INIT;
 
-    if (name && import_format_find(name, &taking.format, &err) != STATUS_OK)
+    if (name && !(taking.format = import_format_find(name, &err)))
         return command_fail(&err);
     if (!is_there(command_database(line)))
         return run_into_new(line, command_database(line), &taking);

@@ -19,15 +19,10 @@ static const struct export_format formats[] = {
     {"mlperf", "lines :::MLLOG {...}, as MLPerf's logs have them", false, export_mlperf},
 };
 
-enum status export_format_find(const char *name, const struct export_format **ret,
-                               struct error *err)
+const struct export_format *export_format_find(const char *name, struct error *err)
 {
-    size_t index = 0;
-
-    TRY(format_name_find(name, formats, sizeof(formats) / sizeof(formats[0]), sizeof(formats[0]),
-                         &index, err));
-    *ret = &formats[index];
-    return STATUS_OK;
+    return format_name_find(name, formats, sizeof(formats) / sizeof(formats[0]), sizeof(formats[0]),
+                            err);
 }
 
 enum status export_write(struct store *store, const struct export_format *format,

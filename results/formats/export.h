@@ -35,9 +35,8 @@ struct export_format {
     export_fn *write;
 };
 
-/* The format of this name; INVALID names the nearest, or all. */
-enum status export_format_find(const char *name, const struct export_format **ret,
-                               struct error *err);
+/* The format of this name; NULL: INVALID, which names the nearest, or all. */
+const struct export_format *export_format_find(const char *name, struct error *err);
 
 /*
  * Writes the results as `format`. INVALID when a format of one result is asked for several; IO or

@@ -7,10 +7,10 @@
 #include "harness/core/status.h"
 
 /*
- * Which of `count` entries of `size` bytes, each beginning with its name, is called so. INVALID,
- * with the nearest name, or all of them where none is near.
+ * The one of `count` entries of `size` bytes, each beginning with its name, that is called so.
+ * NULL: INVALID, with the nearest name, or all of them where none is near.
  */
-enum status format_name_find(const char *name, const void *table, size_t count, size_t size,
-                             size_t *ret, struct error *err);
+const void *format_name_find(const char *name, const void *table, size_t count, size_t size,
+                             struct error *err);
 
 #endif

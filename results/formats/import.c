@@ -319,15 +319,10 @@ static const struct import_format formats[] = {
      superbench_read},
 };
 
-enum status import_format_find(const char *name, const struct import_format **ret,
-                               struct error *err)
+const struct import_format *import_format_find(const char *name, struct error *err)
 {
-    size_t index = 0;
-
-    TRY(format_name_find(name, formats, sizeof(formats) / sizeof(formats[0]), sizeof(formats[0]),
-                         &index, err));
-    *ret = &formats[index];
-    return STATUS_OK;
+    return format_name_find(name, formats, sizeof(formats) / sizeof(formats[0]), sizeof(formats[0]),
+                            err);
 }
 
 static enum status recognise(const char *path, const struct import_format **ret, struct error *err)

@@ -57,9 +57,8 @@ struct import_format {
 
 #define IMPORT_HEAD_SIZE 65536
 
-/* By name; INVALID names the nearest, or all. */
-enum status import_format_find(const char *name, const struct import_format **ret,
-                               struct error *err);
+/* By name; NULL: INVALID, which names the nearest, or all. */
+const struct import_format *import_format_find(const char *name, struct error *err);
 
 /*
  * Imports a file; `format` NULL: by its beginning. INVALID when it is of no known format or is

@@ -132,6 +132,9 @@ class Program(CliTest):
         self.assertEqual(call.status, 0, call.err)
         self.assertRegex(call.out, r"is (2\.0|1\.99)\d* times faster")
         self.assertIn("SPEED", call.out)
+        # A rate is no time: more than 1 is slower, as of times.
+        self.assertRegex(call.out, r"tokens/s a/b 0\.50?\d*, 95 % interval")
+        self.assertNotIn("time b/a", call.out)
         (campaign,), = self.query("SELECT substr(uid, 1, 8) FROM campaign")
         gate = self.assay("gate", campaign, *ANYWHERE, "--db", self.db)
         self.assertEqual(gate.status, 0, gate.out + gate.err)

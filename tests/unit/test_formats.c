@@ -49,7 +49,8 @@ static char *exported(struct store *store, const char *name, int64_t cell)
     FILE *file = open_memstream(&text, &length);
 
     assert_non_null(file);
-    assert_ok(export_format_find(name, &format, &err), err);
+    format = export_format_find(name, &err);
+    assert_non_null(format);
     assert_ok(export_write(store, format, &request, file, &err), err);
     fclose(file);
     return text;
