@@ -7,9 +7,23 @@ endif()
 # What only the package has; `cmake --install` leaves it out.
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE RENAME copyright COMPONENT package EXCLUDE_FROM_ALL
     DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/assay)
+# Debian's zsh does not look into /usr/share/zsh/site-functions.
+install(FILES ${PROJECT_BINARY_DIR}/_assay COMPONENT package EXCLUDE_FROM_ALL
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
 
 set(CPACK_GENERATOR DEB)
-set(CPACK_PACKAGE_CONTACT "The maintainers of assay <root@localhost>")
+# Who answers for a package is who builds it: as Debian's own tools take it from the environment, or the
+# cache variable. The project has no address of its own, and claims none: mail to .invalid (RFC 2606)
+# reaches nobody, SECURITY.md says where to write.
+set(maintainer "The maintainers of assay <assay@packages.invalid>")
+if(NOT "$ENV{DEBEMAIL}" STREQUAL "" AND NOT "$ENV{DEBFULLNAME}" STREQUAL "")
+    set(maintainer "$ENV{DEBFULLNAME} <$ENV{DEBEMAIL}>")
+endif()
+set(ASSAY_PACKAGE_MAINTAINER "${maintainer}" CACHE STRING "Name <address> of who builds the package")
+if(NOT ASSAY_PACKAGE_MAINTAINER MATCHES "^[^<>@]+ <[^<>@ ]+@[^<>@ ]+>$")
+    message(FATAL_ERROR "ASSAY_PACKAGE_MAINTAINER is \"${ASSAY_PACKAGE_MAINTAINER}\": write \"Name <address>\"")
+endif()
+set(CPACK_PACKAGE_CONTACT "${ASSAY_PACKAGE_MAINTAINER}")
 set(CPACK_OUTPUT_FILE_PREFIX ${PROJECT_BINARY_DIR})
 set(CPACK_STRIP_FILES ON)
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE

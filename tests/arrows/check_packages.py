@@ -6,7 +6,8 @@ usage: check_packages.py ROOT [ASSAY]
 Of the container image (harness/package/Containerfile), the Debian package (harness/package/package.cmake) and
 `./bootstrap.sh run`. A library that the sources open and that stands in no table here is an error: say which
 package has it. With ASSAY, on Debian, each library that the program links has to come with what bootstrap.sh
-installs. The container's entry is run with a program in place of assay.
+installs, and the package's maintainer to be a name and an address. The container's entry is run with a program in
+place of assay.
 """
 
 import os
@@ -147,6 +148,21 @@ def check_linked(root, assay):
     return wrong
 
 
+# ---- the maintainer
+
+
+def check_maintainer(assay):
+    """`Name <address>` as dpkg and lintian take it, of a host that is not the machine at hand."""
+    config = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(assay))), "CPackConfig.cmake")
+    if not os.path.exists(config):
+        print(f"no {config}: whose package it is was not looked at")
+        return []
+    with open(config, encoding="utf-8") as file:
+        (contact,) = re.findall(r'^set\(CPACK_PACKAGE_CONTACT "(.*)"\)$', file.read(), re.M)
+    good = re.fullmatch(r"[^<>@]+ <[^<>@ ]+@(?!localhost)[a-z0-9-]+(\.[a-z0-9-]+)+>", contact)
+    return [] if good else [f"the package's maintainer is {contact!r}, not \"Name <address>\" with a host's full name"]
+
+
 # ---- the container's entry
 
 
@@ -189,7 +205,7 @@ def main():
         sys.exit(__doc__)
     wrong = check_named(sys.argv[1]) + check_entry(sys.argv[1])
     if len(sys.argv) == 3:
-        wrong += check_linked(sys.argv[1], sys.argv[2])
+        wrong += check_linked(sys.argv[1], sys.argv[2]) + check_maintainer(sys.argv[2])
     for line in wrong:
         print(line)
     sys.exit(1 if wrong else 0)
