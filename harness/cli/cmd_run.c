@@ -6,6 +6,7 @@
 
 #include "harness/cli/cell_lists.h"
 #include "harness/cli/commands.h"
+#include "harness/cli/defaults.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/interrupt.h"
 #include "harness/cli/output.h"
@@ -146,8 +147,7 @@ static enum status read_request(const struct command_line *line, struct request 
     request->plan.devices = request->devices;
     request->plan.implementations = request->implementations;
     request->plan.emulate = command_has(line, KEY_EMULATE);
-    request->plan.protocol =
-        command_has(line, KEY_PROTOCOL) ? command_value(line, KEY_PROTOCOL) : "quick";
+    request->plan.protocol = command_protocol(line);
     request->plan.nonce = command_value(line, KEY_NONCE);
     request->plan.question = command_value(line, KEY_QUESTION);
     for (size_t n = 0; (value = command_value_at(line, KEY_DEVICE, n)); n++) {
@@ -155,6 +155,8 @@ static enum status read_request(const struct command_line *line, struct request 
             return cell_list_full(err, "device");
         request->devices[request->plan.device_count++] = value;
     }
+    if (request->plan.device_count == 0 && defaults()->device)
+        request->devices[request->plan.device_count++] = defaults()->device;
     TRY(cell_lists_read(line, KEY_PRECISION, KEY_BATCH, &request->lists, err));
     TRY(cell_list_each(line, KEY_IMPLEMENTATION, take_implementation, request, err));
     value = command_value(line, KEY_WORKER);

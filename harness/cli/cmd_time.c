@@ -186,12 +186,11 @@ static enum status plan_of(const struct command_line *line, const char *path, st
                            struct error *err)
 {
     const char *devices[] = {command_value(line, KEY_DEVICE)};
-    const struct plan_request request = {
-        .names = &path,
-        .name_count = 1,
-        .devices = devices,
-        .device_count = devices[0] != NULL,
-        .protocol = command_has(line, KEY_PROTOCOL) ? command_value(line, KEY_PROTOCOL) : "quick"};
+    const struct plan_request request = {.names = &path,
+                                         .name_count = 1,
+                                         .devices = devices,
+                                         .device_count = devices[0] != NULL,
+                                         .protocol = command_protocol(line)};
 
     return plan_build(&request, ret, err);
 }

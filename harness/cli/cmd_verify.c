@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "harness/cli/commands.h"
+#include "harness/cli/defaults.h"
 #include "harness/cli/interrupt.h"
 #include "harness/cli/output.h"
 #include "harness/cli/with_store.h"
@@ -207,7 +208,8 @@ static enum status read_options(const struct command_line *line, const char *key
                          witnesses);
     options->threads = (int)count;
     options->keys = keys;
-    options->roster = command_value(line, KEY_ROSTER);
+    options->roster =
+        command_has(line, KEY_ROSTER) ? command_value(line, KEY_ROSTER) : defaults()->roster;
     options->releases = command_value(line, KEY_RELEASES);
     options->release_key = command_value(line, KEY_RELEASE_KEY);
     options->quote_key = command_value(line, KEY_QUOTE_KEY);

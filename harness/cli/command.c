@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "harness/cli/defaults.h"
 #include "harness/cli/envelope.h"
 #include "harness/core/cleanup.h"
 #include "harness/core/log.h"
@@ -70,6 +71,13 @@ const char *command_database(const struct command_line *line)
         return path;
     path = getenv("ASSAY_DB");
     return path && path[0] ? path : "assay.db";
+}
+
+const char *command_protocol(const struct command_line *line)
+{
+    const char *asked = command_value(line, KEY_PROTOCOL);
+
+    return asked ? asked : defaults()->protocol ? defaults()->protocol : "quick";
 }
 
 int command_unanswered(size_t done, size_t planned)

@@ -122,8 +122,11 @@ const char *command_value_at(const struct command_line *line, int key, size_t n)
 enum status command_fraction(const struct command_line *line, int key, const char *name,
                              double *value, struct error *err);
 
-/* The database: --db, else ASSAY_DB, else assay.db in this folder. */
+/* The database: --db, else ASSAY_DB (or the user's default), else assay.db in this folder. */
 const char *command_database(const struct command_line *line);
+
+/* --protocol, else the user's default, else quick. */
+const char *command_protocol(const struct command_line *line);
 
 /* The author, for the record: the option's value, else the user's name. */
 const char *command_author(const struct command_line *line, int key);

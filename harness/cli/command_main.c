@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "harness/cli/command.h"
+#include "harness/cli/defaults.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/help.h"
 #include "harness/cli/judging.h"
@@ -230,6 +231,17 @@ static error_t parse(const struct argp *argp, int argc, char **argv, struct comm
     return failed;
 }
 
+/* What the user's file says where neither options nor environment do (defaults.h). */
+static enum status apply_defaults(struct command_line *line, struct error *err)
+{
+    if (line->command->hidden)
+        return STATUS_OK;
+    TRY(defaults_load(err));
+    if ((line->command->groups & GROUP_QUIET) && defaults()->quiet)
+        line->options[line->option_count++] = (struct command_option){KEY_QUIET, NULL};
+    return STATUS_OK;
+}
+
 int command_main(const struct command *command, int argc, char **argv)
 {
     struct argp groups[GROUP_COUNT + 1] = {{0}};
@@ -270,9 +282,11 @@ int command_main(const struct command *command, int argc, char **argv)
             argv[0] = program;
             if (envelope_is_open() && !command_has(&line, KEY_JSON))
                 envelope_cancel(); /* --json was the value of another option */
-            result = check_variables(command, &err) != STATUS_OK ? command_fail(&err)
-                     : command->judging                          ? judging_run(&line)
-                                                                 : command->run(&line);
+            if (check_variables(command, &err) != STATUS_OK ||
+                apply_defaults(&line, &err) != STATUS_OK)
+                result = command_fail(&err);
+            else
+                result = command->judging ? judging_run(&line) : command->run(&line);
         } else {
             result = ASSAY_EXIT_USAGE;
         }

@@ -32,6 +32,11 @@ static const char *const environment[][2] = {
     {"ASSAY_WORKERS", "Folder of installed workers (assay/workers under XDG_DATA_HOME or "
                       "~/.local/share)."},
     {"NO_COLOR", "When set, no colour is written."},
+    {"XDG_CONFIG_HOME",
+     "Folder of assay/config.yaml (else ~/.config), a file of defaults: db, key, roster (of "
+     "verify), "
+     "device (of run, ab, matrix, calibrate), protocol (of run, time), quiet. Options win over the "
+     "environment, and that over the file. Device and protocol stand in the recorded plan."},
 };
 
 static const struct {
@@ -187,6 +192,9 @@ void manual_append_overview(struct text *out)
         output_hanging(out, lead, exits[i].meaning, text_columns(lead), columns);
     }
     text_append_char(out, '\n');
-    output_wrapped(out, "`assay COMMAND --help` describes one; the manual page is assay(1).", 0,
-                   output_columns());
+    output_wrapped(out,
+                   "`assay COMMAND --help` describes one; the manual page is assay(1). Defaults of "
+                   "db, key, roster, device, protocol and quiet are read from assay/config.yaml "
+                   "under XDG_CONFIG_HOME or ~/.config.",
+                   0, output_columns());
 }

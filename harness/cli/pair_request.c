@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/cli/defaults.h"
 #include "harness/core/cleanup.h"
 #include "harness/core/text.h"
 
@@ -171,8 +172,9 @@ enum status pair_request_read(const struct command_line *line, const char *const
     for (size_t arm = 0; arm < ret->count; arm++) {
         struct plan_request *plan = &ret->plans[arm];
 
-        ret->devices[arm] =
-            ret->specs[arm].device ? ret->specs[arm].device : command_value(line, KEY_DEVICE);
+        ret->devices[arm] = ret->specs[arm].device          ? ret->specs[arm].device
+                            : command_has(line, KEY_DEVICE) ? command_value(line, KEY_DEVICE)
+                                                            : defaults()->device;
         ret->workloads[arm] = ret->specs[arm].workload;
         plan->names = ret->workloads[arm] ? &ret->workloads[arm] : workloads;
         plan->name_count = ret->workloads[arm] ? 1 : workload_count;

@@ -91,6 +91,52 @@ class ExitStatus(CliTest):
         self.assertEqual(self.assay(*[w for w in arms if w != "--exit-status"], *changed, **worker).status, 0)
 
 
+class Defaults(CliTest):
+    def configure(self, text):
+        os.makedirs(os.path.join(self.folder, "config", "assay"), exist_ok=True)
+        return self.write(os.path.join("config", "assay", "config.yaml"), text)
+
+    def test_options_then_environment_then_file(self):
+        fast = os.path.join(self.folder, self.fast())
+        self.configure(f"db: {self.db}\ndevice: null:0\nprotocol: {fast}\nquiet: true\n")
+        call = self.assay("run", "synthetic")
+        self.assertEqual(call.status, 0, call.err)
+        # What was chosen here stands in the record.
+        self.assertEqual(self.query("SELECT device_spec, protocol FROM results"),
+                         [("null:0", re.search("name: (.*)", self.FAST)[1])])
+        self.assertNotIn("[1/2]", call.err)
+        self.configure(f"db: {self.db}\ndevice: null:0\nprotocol: {fast}\n")
+        self.assertIn("[1/2]", self.assay("run", "synthetic").err)
+        other = os.path.join(self.folder, "other.db")
+        for words, environment in ((("--db", other), {}), ((), {"ASSAY_DB": other})):
+            call = self.assay("run", "synthetic", "--protocol", "quick", "--json", *words, **environment)
+            self.assertEqual(call.status, 0, call.err)
+            self.assertTrue(os.path.exists(other))
+            os.unlink(other)
+        # A filter is no choice of what to measure.
+        self.assertIn("synthetic", self.assay("results", "--device", "null:0").out)
+        self.configure(f"db: {self.db}\ndevice: cuda:7\n")
+        self.assertIn("synthetic", self.assay("results").out)
+        self.assertNotEqual(self.assay("run", "synthetic", "--dry-run").status, 0)
+        self.assertEqual(self.assay("run", "synthetic", "--dry-run", "--device", "null:0").status, 0)
+
+    def test_wrong_ones_are_named_with_their_line(self):
+        for text, message in (("quiet: true\ndevise: cpu:0\n", 'config.yaml:2: unknown key "devise"; did you mean "device"'),
+                              ("db: mine.db\n", "config.yaml:1: db: mine.db: write an absolute path"),
+                              ("quiet: perhaps\n", "config.yaml:1: ")):
+            self.configure(text)
+            call = self.assay("list")
+            self.assertEqual(call.status, 2)
+            self.assertIn(message, call.err)
+
+    def test_roster_and_key(self):
+        self.assertEqual(self.run_synthetic().status, 0)
+        self.configure("roster: /nowhere/roster\n")
+        self.assertIn("/nowhere/roster", self.assay("verify", self.db).err)
+        self.configure("key: /nowhere/bench.key\n")
+        self.assertIn("/nowhere/bench.key", self.assay("key", "show").err)
+
+
 class Completion(CliTest):
     def setUp(self):
         super().setUp()
