@@ -109,7 +109,7 @@ class Defaults(CliTest):
         self.assertIn("[1/2]", self.assay("run", "synthetic").err)
         other = os.path.join(self.folder, "other.db")
         for words, environment in ((("--db", other), {}), ((), {"ASSAY_DB": other})):
-            call = self.assay("run", "synthetic", "--protocol", "quick", "--json", *words, **environment)
+            call = self.assay("run", "synthetic", *words, **environment)
             self.assertEqual(call.status, 0, call.err)
             self.assertTrue(os.path.exists(other))
             os.unlink(other)
