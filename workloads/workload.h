@@ -19,6 +19,7 @@
 #include "harness/core/text.h"
 #include "harness/core/waits.h"
 #include "workloads/declared.h"
+#include "workloads/trace.h"
 
 #define WORKLOAD_STAGES_MAX 16
 
@@ -259,6 +260,8 @@ struct workload_instance {
      * result was read back, waits_span_end_ns; -1: not known. */
     struct waits_span checked;
     int64_t checked_ns;
+    /* `iterate` marks its operations here; a kind that does not is one operation. NULL: none. */
+    struct trace *trace;
     /* To be called while an iteration takes long; NULL: nobody waits. */
     void (*alive)(void *context);
     void *alive_context;

@@ -20,6 +20,7 @@
 #include "harness/core/log.h"
 #include "harness/core/member.h"
 #include "harness/runner/campaign.h"
+#include "harness/runner/campaign_trace.h"
 #include "harness/runner/expected.h"
 #include "harness/runner/plan.h"
 #include "protocols/contract.h"
@@ -44,7 +45,8 @@ enum {
     KEY_ROSTER,
     KEY_QUOTE,
     KEY_WORKER,
-    KEY_OVER
+    KEY_OVER,
+    KEY_TRACE
 };
 
 #define JITTER_NS (10 * (int64_t)1000000000)
@@ -263,6 +265,18 @@ static enum status read_witnesses(const struct command_line *line, struct run_wi
                               ret, err);
 }
 
+static enum status write_trace(const struct command_line *line, const struct campaign *campaign,
+                               const struct campaign_options *options, struct error *err)
+{
+    const char *path = command_value(line, KEY_TRACE);
+
+    if (!path)
+        return STATUS_OK;
+    TRY(campaign_trace_write(campaign, path, options->wake_fd, err));
+    log_info("one iteration of each cell is in %s; open it in https://ui.perfetto.dev", path);
+    return STATUS_OK;
+}
+
 static int run_campaign(const struct command_line *line, struct store *store,
                         struct campaign *campaign, run_show_fn *show)
 {
@@ -319,6 +333,8 @@ static int run_campaign(const struct command_line *line, struct store *store,
     if (summary.unsupported > 0)
         log_info("%zu of %zu trials asked for what their device does not support, and say what",
                  summary.unsupported, summary.done);
+    if (write_trace(line, campaign, &options, &err) != STATUS_OK)
+        result = command_fail(&err);
     if (summary.failed > 0) {
         envelope_explain(summary.failure, "");
         log_error("%zu of %zu trials failed; `assay show ID --db %s` says why", summary.failed,
@@ -338,6 +354,13 @@ static int resume(const struct command_line *line, struct store *store, void *co
              ? campaign_open_planned(store, command_value(line, KEY_PLAN), &campaign, &err)
              : campaign_open(store, command_value(line, KEY_RESUME), &campaign, &err)) != STATUS_OK)
         return command_fail_store(&err);
+    for (size_t i = 0; i < campaign.cell_count && command_has(line, KEY_TRACE); i++) {
+        const struct campaign_cell *cell = &campaign.cells[i];
+
+        if (campaign_trace_check(cell->message, cell->spec.worker ? cell->spec.worker->from : NULL,
+                                 &err) != STATUS_OK)
+            return command_fail(&err);
+    }
     return run_campaign(line, store, &campaign, results_view_table);
 }
 
@@ -425,6 +448,11 @@ static bool is_wrong(const struct command_line *line)
                   "--witness-command, and give it to `assay run --plan`");
         return true;
     }
+    if (command_has(line, KEY_PLAN_ONLY) && command_has(line, KEY_TRACE)) {
+        log_error("--plan-only runs nothing that could be traced: leave out --trace, and give it "
+                  "to `assay run --plan`");
+        return true;
+    }
     if (command_has(line, KEY_PLAN_ONLY) && command_has(line, KEY_QUOTE)) {
         log_error(
             "--plan-only runs nothing, so no TPM quotes it: leave out --quote, and give it to "
@@ -490,6 +518,21 @@ static enum status apply_contract(const struct command_line *line, const struct 
     return STATUS_OK;
 }
 
+/* Before anything is recorded. */
+static enum status check_trace(const struct command_line *line, const struct plan *plan,
+                               struct error *err)
+{
+    for (size_t i = 0; i < plan->cell_count && command_has(line, KEY_TRACE); i++) {
+        const struct plan_cell *cell = &plan->cells[i];
+        json_auto_t *message = plan_trial_json(plan, cell);
+
+        if (!message)
+            return error_no_memory(err);
+        TRY(campaign_trace_check(message, member_string(cell->worker, "name"), err));
+    }
+    return STATUS_OK;
+}
+
 /* Plans and runs; `contract` NULL: none. */
 static int plan_and_run(const struct command_line *line, const struct contract *contract)
 {
@@ -499,7 +542,8 @@ static int plan_and_run(const struct command_line *line, const struct contract *
 
     if (read_request(line, &request, &err) != STATUS_OK ||
         (contract && apply_contract(line, contract, &request, &err) != STATUS_OK) ||
-        build_plan(&request, &plan, &err) != STATUS_OK) {
+        build_plan(&request, &plan, &err) != STATUS_OK ||
+        check_trace(line, &plan, &err) != STATUS_OK) {
         request_finish(&request);
         return command_fail(&err);
     }
@@ -577,6 +621,9 @@ static const struct argp_option options[] = {
     {"doctor", KEY_DOCTOR, NULL, 0,
      "measure for ten seconds how much time is taken from a thread, before the first trial (see "
      "assay doctor)"},
+    {"trace", KEY_TRACE, "FILE", 0,
+     "after the trials, write one more iteration of each cell in Chrome's trace format, with the "
+     "time, bytes, FLOPs and bound of each operation"},
     {"question", KEY_QUESTION, "TEXT", 0,
      "the question that this run is to answer; becomes part of the recorded plan and stands first "
      "in the dossier"},
@@ -607,6 +654,13 @@ const struct command command_run = {
         "  tpm2_evictcontrol -C o -c ak.ctx 0x81010002\n"
         "  assay run triad --quote 0x81010002\n"
         "\n"
+        "--trace is for Perfetto (ui.perfetto.dev) and TensorBoard. Of declared "
+        "stacks (kind pass) it has the operations, of other kinds the whole iteration. A process "
+        "of its own runs it after the trials, so that no result contains it. What bounds an "
+        "operation follows from the results of the database on this device: launch, copy or "
+        "triad, and gemm in the same precision; without them it is unknown, and none where they "
+        "explain less than a tenth of its time.\n"
+        "\n"
         "A precision that a device lacks ends its cell as unsupported, with the reason.\n"
         "\n"
         "--witness-command gets the note of the plan's head on its standard input, and ASSAY_DB "
@@ -622,6 +676,8 @@ const struct command command_run = {
         "  assay run gemm --precision fp32,bf16 --implementation portable,vendor\n"
         "  assay run triad --device cpu:0 --over threads=1..8x2\n"
         "  assay run triad my-model.yaml --protocol standard --db evidence.db\n"
+        "  assay run llama_135m_pass copy gemm_1024 launch_queued --device cpu:0 --trace "
+        "pass.json\n"
         "  assay run --resume last",
     .options = options,
     .groups = GROUP_STORE | GROUP_JSON | GROUP_STACK | GROUP_QUIET,

@@ -149,6 +149,7 @@ static const struct type types[MESSAGE_TYPE_COUNT] = {
     [MESSAGE_TRIAL] = BODY("trial"),
     [MESSAGE_DEVICE] = BODY("device"),
     [MESSAGE_CHOICES] = BODY("choices"),
+    [MESSAGE_TRACE] = BODY("trace"),
     [MESSAGE_PHASE] = OF(phase),
     [MESSAGE_ARTIFACT] = BODY("artifact"),
     [MESSAGE_CHECK] = OF(check),

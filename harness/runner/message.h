@@ -25,6 +25,7 @@
     X(TRIAL, "trial")               /* harness: what to run */                                     \
     X(DEVICE, "device")             /* worker: the device that was opened */                       \
     X(CHOICES, "choices")           /* worker: what it chose by measurement, as it was asked to */ \
+    X(TRACE, "trace")               /* worker: the operations of an iteration, as asked for */     \
     X(PHASE, "phase")               /* worker: a phase is over */                                  \
     X(ARTIFACT, "artifact")         /* worker: a kernel module was compiled */                     \
     X(CHECK, "check")               /* worker: an output was compared with its reference */        \
@@ -57,7 +58,8 @@ struct message {
             const char *worker;
             bool handover; /* it takes files and hands its outputs over */
         } hello;
-        const json_t *body; /* trial, device, artifact, choices, facts: the object of that name */
+        const json_t
+            *body; /* trial, device, artifact, choices, trace, facts: the object of that name */
         struct {
             const char *name;
             int64_t begin_ns, end_ns;     /* CLOCK_MONOTONIC of this host */

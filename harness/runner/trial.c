@@ -392,7 +392,9 @@ static enum status handle(struct watch *watch, const struct message *message, st
     case MESSAGE_ALIVE:
         return STATUS_OK;
     case MESSAGE_CHOICES:
-        fail(watch, STATUS_PROTOCOL, "the worker sent \"choices\", which was not requested");
+    case MESSAGE_TRACE:
+        fail(watch, STATUS_PROTOCOL, "the worker sent \"%s\", which was not requested",
+             message_type_name(message->type));
         return STATUS_OK;
     case MESSAGE_TRIAL:
     case MESSAGE_GO:

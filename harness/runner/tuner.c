@@ -8,13 +8,14 @@
 #define STOP_GRACE_NS (2 * SECOND_NS)
 #define SEND_NS (10 * SECOND_NS)
 
-static enum status ask(struct worker_process *worker, const json_t *trial, struct error *err)
+static enum status ask(struct worker_process *worker, const struct tuner_request *request,
+                       struct error *err)
 {
-    json_t *body = json_copy((json_t *)trial);
+    json_t *body = json_copy((json_t *)request->message);
     const struct message message = {MESSAGE_TRIAL, .body = body};
     enum status status;
 
-    if (json_object_set_new(body, "tune", json_true()) != 0)
+    if (json_object_set_new(body, request->trace ? "trace" : "tune", json_true()) != 0)
         status = error_no_memory(err);
     else
         status = message_send(&worker->channel, &message, clock_monotonic_ns() + SEND_NS, err);
@@ -38,20 +39,22 @@ static enum status listen_once(struct worker_process *worker, const struct tuner
 
     worker_process_forget_words(worker);
     if (status == STATUS_NOT_FOUND)
-        return error_set(err, STATUS_CRASHED, "the worker ended before it had chosen");
+        return error_set(err, STATUS_CRASHED, "the worker ended before it had %s",
+                         request->trace ? "traced" : "chosen");
     if (status == STATUS_TIMEOUT)
         return error_set(err, status, "no word from the worker for %.0f s",
                          (double)request->silence_ns / 1e9);
     TRY(status);
     TRY(message_parse(line, length, &message, err));
     if (message.type == MESSAGE_HELLO)
-        status = ask(worker, request->message, err);
-    else if (message.type == MESSAGE_CHOICES)
+        status = ask(worker, request, err);
+    else if (message.type == (request->trace ? MESSAGE_TRACE : MESSAGE_CHOICES))
         *ret = json_incref((json_t *)message.body);
     else if (message.type == MESSAGE_END)
-        status =
-            error_set(err, message.end.status != STATUS_OK ? message.end.status : STATUS_PROTOCOL,
-                      "%s", message.end.message ? message.end.message : "the worker chose nothing");
+        status = error_set(
+            err, message.end.status != STATUS_OK ? message.end.status : STATUS_PROTOCOL, "%s",
+            message.end.message ? message.end.message
+                                : "the worker sent nothing of what was asked for");
     *ret_over = *ret || message.type == MESSAGE_END;
     message_finish(&message);
     return status;

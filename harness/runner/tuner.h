@@ -8,6 +8,7 @@
 #ifndef ASSAY_RUNNER_TUNER_H
 #define ASSAY_RUNNER_TUNER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <jansson.h>
@@ -23,10 +24,12 @@ struct tuner_request {
     const struct named_worker *named; /* who measures; NULL: assay's own */
     int64_t silence_ns;               /* longest silence of the worker */
     int wake_fd;                      /* readable: the user wants to stop; -1: none */
+    bool trace; /* no choice: the operations of an iteration, timed (workloads/trace.h) */
 };
 
 /*
- * Runs a worker that chooses and reports: {"workload": {...}, "iterations_per_sample"}; new object.
+ * Runs a worker that chooses and reports: {"workload": {...}, "iterations_per_sample"}, or, where
+ * that is asked for, what trace_end makes; new object.
  * INTERRUPTED: the user wants to stop. Any other error is the worker's, with its reason: the trials
  * will get it, too, and record it.
  */

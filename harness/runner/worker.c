@@ -13,6 +13,8 @@
 #include "harness/runner/worker_endpoint.h"
 #include "harness/runner/worker_serve.h"
 
+#define TRACE_WARMUP 3 /* iterations before the one that is traced */
+
 static enum status bad_trial(struct error *err, const char *what)
 {
     return error_set(err, STATUS_PROTOCOL, "trial message: %s", what);
@@ -55,6 +57,7 @@ static enum status read_trial(struct worker *worker, const json_t *trial, struct
     worker->work.batch = json_integer_value(batch);
     worker->work.seed = (uint64_t)json_integer_value(seed);
     worker->work.emulate = member_is_true(trial, "emulate");
+    worker->trace = member_is_true(trial, "trace");
     worker->framework_wanted = json_incref(json_object_get(trial, "framework"));
     worker->device_spec = strdup(device);
     if (!worker->device_spec)
@@ -240,6 +243,53 @@ static enum status run_tuning(struct worker *worker, struct error *err)
     return send_choices(worker, err);
 }
 
+/* What is chosen and compiled at first use is not the iteration's. */
+static enum status warm_up(struct worker *worker, struct error *err)
+{
+    for (int i = 0; i < TRACE_WARMUP; i++) {
+        TRY(worker->workload.kind->iterate(worker->instance, err));
+        TRY(device_synchronize(worker->device, err));
+    }
+    return STATUS_OK;
+}
+
+static enum status trace_iteration(struct worker *worker, struct trace *trace, json_t **ret,
+                                   struct error *err)
+{
+    const struct workload_kind *kind = worker->workload.kind;
+    struct trace_operation whole = {.name = worker->workload.name, .kind = kind->name};
+    struct workload_cost cost = {0};
+    enum status status;
+
+    worker->instance->trace = trace;
+    status = kind->iterate(worker->instance, err);
+    worker->instance->trace = NULL;
+    if (status == STATUS_OK && trace_count(trace) == 0) {
+        TRY(kind->cost(&worker->work, &cost, err));
+        whole.bytes = cost.bytes_formula ? cost.bytes : TRACE_UNKNOWN;
+        whole.flops = cost.flops_formula || cost.bytes_formula ? cost.flops : TRACE_UNKNOWN;
+        status = trace_mark(trace, &whole, err);
+    }
+    return status == STATUS_OK ? trace_end(trace, ret, err) : status;
+}
+
+/* An iteration whose operations are timed, and nothing that is kept. */
+static enum status run_trace(struct worker *worker, struct error *err)
+{
+    struct trace *trace = NULL;
+    json_t *body = NULL;
+    enum status status;
+
+    TRY(open_device(worker, err));
+    TRY(workload_instance_create(&worker->work, worker->device, &worker->instance, err));
+    TRY(warm_up(worker, err));
+    TRY(trace_begin(worker->device, &trace, err));
+    status = trace_iteration(worker, trace, &body, err);
+    trace_destroy(trace);
+    TRY(status);
+    return worker_link_send_body(&worker->link, MESSAGE_TRACE, body, err);
+}
+
 /*
  * The first check also reports the kernels, whatever its result: by then each was launched, so its
  * registers are known, and what is compiled at the first use is there.
@@ -356,9 +406,10 @@ int worker_main(void)
     if (status == STATUS_OK)
         status = task              ? worker_hand_over(&worker, task, &err)
                  : worker.tune     ? run_tuning(&worker, &err)
+                 : worker.trace    ? run_trace(&worker, &err)
                  : worker.endpoint ? worker_endpoint_run(&worker, &err)
                                    : run_trial(&worker, &err);
-    if ((!worker.tune && !task) || status != STATUS_OK)
+    if ((!worker.tune && !worker.trace && !task) || status != STATUS_OK)
         send_end(&worker, status, err.message);
     message_finish(&trial);
     finish(&worker);

@@ -29,7 +29,7 @@ struct worker {
     struct workload_case work;
     char *device_spec;
     json_t *framework_wanted; /* that runs the work; NULL: none */
-    bool tune;                /* choose and report, no trial */
+    bool tune, trace;         /* choose, or trace an iteration, and report; no trial */
     json_t *choices;          /* given; NULL: the worker chooses */
     json_t *expected;         /* of a verified trial's outputs; NULL: none */
     json_t *verified;         /* the same of this one, phase: text; NULL: none */

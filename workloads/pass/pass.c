@@ -576,6 +576,7 @@ static enum status iterate(struct workload_instance *base, struct error *err)
     struct pass_instance *instance = (struct pass_instance *)base;
 
     base->unchecked++;
+    instance->session.trace = base->trace;
     if (instance->training)
         return pass_train_iterate(instance, err);
     return instance->ops

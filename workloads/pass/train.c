@@ -254,17 +254,37 @@ enum status pass_train_update(struct pass_instance *instance, struct error *err)
     return trained_update(&training->of, &parameters->adamw, ++training->steps, err);
 }
 
+/* AdamW reads the gradients, and reads and writes parameters and moments. */
+static struct trace_operation traced_update(const struct pass_instance *instance)
+{
+    const struct adamw_arrays *arrays = &instance->training->of.arrays;
+
+    return (struct trace_operation){
+        .name = "parameters",
+        .kind = "adamw",
+        .bytes = 2 * (arrays->weights->bytes + arrays->moment1->bytes + arrays->moment2->bytes) +
+                 arrays->gradients->bytes + (arrays->copy ? arrays->copy->bytes : 0)};
+}
+
 enum status pass_train_iterate(struct pass_instance *instance, struct error *err)
 {
     struct pass_training *training = instance->training;
+    struct trace *trace = instance->base.trace;
+    const struct trace_operation update = traced_update(instance);
+    const struct trace_operation copy = {
+        .name = "tokens",
+        .kind = TRACE_COPY_IN,
+        .bytes = OP_TOKENS_LENGTH(instance->sequences * instance->length) * sizeof(int32_t)};
     int32_t *batch = training->next;
 
     training->next = training->batch;
     training->batch = batch;
     TRY(pass_train_give(instance, batch, instance->sequences * instance->length, instance->length,
                         training->next_unique, err));
+    TRY(trace_mark(trace, &copy, err));
     TRY(pass_train_passes(instance, err));
     TRY(pass_train_update(instance, err));
+    TRY(trace_mark(trace, &update, err));
     return make_next(instance, err); /* while the device is busy */
 }
 

@@ -303,6 +303,8 @@ enum status session_run(struct session *session, size_t first, size_t end, struc
         if (session->spot.random && session->spot.nodes)
             TRY(session_expect_step(session, (uint32_t)i, &expected, err));
         TRY(session->steps[i].lowering->launch(session, &session->graph->nodes[i], err));
+        if (session->trace)
+            TRY(session_trace_step(session, (uint32_t)i, err));
         if (expected)
             TRY(session_check_step(session, expected, err));
         TRY(retire(session, session->steps[i].end, err));

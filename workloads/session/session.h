@@ -12,6 +12,7 @@
 #include "workloads/graph/graph.h"
 #include "workloads/ops/ops.h"
 #include "workloads/ops/packed.h"
+#include "workloads/trace.h"
 
 /* Of a value; in elements. Values in one place have the same buffer and begin at the same element.
  */
@@ -53,7 +54,7 @@ struct lowering {
 typedef enum status session_observe_fn(void *observer, struct operand x, uint64_t count,
                                        struct error *err);
 
-/* Filled by the caller, up to `observer`, before session_prepare; borrowed but for `places`. */
+/* Filled by the caller, up to `trace`, before session_prepare; borrowed but for `places`. */
 struct session {
     const struct graph *graph;
     struct ops *ops;
@@ -69,6 +70,7 @@ struct session {
     uint64_t slot;                     /* of the loss, in its ring */
     session_observe_fn *observe;       /* NULL: none */
     void *observer;
+    struct trace *trace; /* gets each step; for passes of as many rows as the graph; NULL: none */
 
     struct session_step {                /* its own, as is what follows; one a node */
         const struct lowering *lowering; /* NULL: one before does it, too */
@@ -132,6 +134,11 @@ enum status session_expect_step(const struct session *session, uint32_t first,
 enum status session_check_step(const struct session *session,
                                const struct session_expected *expected, struct error *err);
 void session_expected_drop(struct session_expected **expected);
+
+/* Marks in session->trace what a step does: session_run calls it. `bytes` is each value that it
+ * reads or writes, once: of an embedding the tokens' rows, of a cache the positions that there are.
+ */
+enum status session_trace_step(const struct session *session, uint32_t first, struct error *err);
 
 /* ---- for lowerings ---- */
 
