@@ -224,6 +224,12 @@ static const struct trial trials[] = {
      {MATRIX(ROWS, 24)},
      {GRAPH_INPUT},
      1},
+    {&graph_op_choose_experts, {.top = 2}, {MATRIX(ROWS, 5)}, {GRAPH_INPUT}, 1},
+    {&graph_op_combine_experts, /* by the first two of the gates: all are others than 0 */
+     {.top = 2},
+     {MATRIX(ROWS, 6), MATRIX(ROWS, 5)},
+     {GRAPH_INPUT, GRAPH_INPUT},
+     2},
     {&graph_op_cross_entropy,
      {0},
      {MATRIX(ROWS, 7), VECTOR(ROWS)},
@@ -239,6 +245,16 @@ static const struct trial trials[] = {
      {VECTOR(ROWS), MATRIX(4, 5)},
      {GRAPH_INDICES, GRAPH_PARAMETER},
      2},
+    {&graph_op_expert_product, /* all experts of a row on the row */
+     {.top = 2},
+     {MATRIX(ROWS, 3), {{3, 3, 2}, 3}, MATRIX(ROWS, 3)},
+     {GRAPH_INPUT, GRAPH_PARAMETER, GRAPH_INPUT},
+     3},
+    {&graph_op_expert_product, /* each on its part */
+     {.top = 2},
+     {MATRIX(ROWS, 6), {{3, 3, 2}, 3}, MATRIX(ROWS, 3)},
+     {GRAPH_INPUT, GRAPH_PARAMETER, GRAPH_INPUT},
+     3},
     {&graph_op_gate, {0}, {MATRIX(ROWS, 5), MATRIX(ROWS, 5)}, {GRAPH_INPUT, GRAPH_INPUT}, 2},
     {&graph_op_gelu, {0}, {MATRIX(ROWS, 5)}, {GRAPH_INPUT}, 1},
     {&graph_op_head_norm,
@@ -726,6 +742,7 @@ TEST(refusals)
     const struct graph_shape loss[] = {MATRIX(4, 8), VECTOR(5)};
     const struct graph_attributes nine = {.top = 9}, two = {.top = 2};
     const struct graph_shape experts[] = {MATRIX(4, 8), {{3, 7, 5}, 3}, MATRIX(4, 3)};
+    const struct graph_shape given[] = {MATRIX(4, 8), MATRIX(4, 1)};
     const struct graph_shape others[] = {MATRIX(4, 7), {{3, 7, 5}, 3}, MATRIX(4, 6)};
     const struct graph_shape tables[] = {VECTOR(4), MATRIX(9, 8), MATRIX(4, 8)};
     struct error refusal = ERROR_INIT;
@@ -750,6 +767,7 @@ TEST(refusals)
     refuse(&graph_op_cross_entropy, none, loss, 2, "first has 4 rows, second 5 elements");
     refuse(&graph_op_embedding, five, tables, 3, "third has 4 positions, a sequence 5");
     refuse(&graph_op_choose_experts, nine, sum, 1, "9 of the 8 experts of first cannot be chosen");
+    refuse(&graph_op_choose_experts, two, given, 2, "second has 4 rows of 1, not 4 of 2 experts");
     refuse(&graph_op_assign_experts, nine, sum, 1, "8 numbers, not those of 9 experts");
     refuse(&graph_op_expert_product, two, experts, 3, "8 elements, an expert of second takes 7");
     refuse(&graph_op_expert_product, two, others, 3, "of 3 experts and 4 rows, third of 6 and 4");

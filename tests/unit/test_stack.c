@@ -96,6 +96,19 @@
     "{width: 10, gate: silu}}]\n"                                                                  \
     "    - of: [{norm: {}}, {head: {vocabulary: 7}}]\n"
 
+/* Routed by `routing`; one expert of a token and no gate, too. */
+#define SMALL_MOE(routing)                                                                         \
+    "model:\n"                                                                                     \
+    "  width: 8\n"                                                                                 \
+    "  norm: {kind: rms, epsilon: 1.0e-5}\n"                                                       \
+    "  stack:\n"                                                                                   \
+    "    - of: [{embedding: {vocabulary: 7}}]\n"                                                   \
+    "    - of: [{attention: {heads: 2, kv_heads: 1, rope: 100}}, {moe: {experts: 5, top: 2, "      \
+    "width: 6, gate: silu, routing: " routing                                                      \
+    "}}, {moe: {experts: 3, top: 1, width: 5, routing: " routing                                   \
+    "}}, {moe: {experts: 3, top: 3, width: 4, routing: " routing "}}]\n"                           \
+    "    - of: [{norm: {}}, {head: {vocabulary: 7}}]\n"
+
 struct written {
     struct stack model;
 };
@@ -181,6 +194,7 @@ static void fill(const struct stack_graph *graph, uint64_t seed, float *ret)
 
 /* A graph with its parameters, interpreted. */
 struct running {
+    bool trains;
     struct stack stack;
     struct stack_graph graph;
     struct graph_interpreter *interpreter;
@@ -207,6 +221,7 @@ static void give(struct running *running, const int32_t *tokens)
 static void start(struct running *running, const char *yaml, uint64_t sequences, uint64_t length)
 {
     running->stack = read(yaml, (int64_t)length);
+    running->stack.trains = running->trains;
     ASSERT_OK(stack_graph_init(&running->graph, &running->stack, sequences, length, err));
     running->weights = malloc(stack_parameter_count(&running->graph) * sizeof(float));
     fill(&running->graph, 3, running->weights);
@@ -294,18 +309,37 @@ static double slope_at(struct running *running, const double *loss, uint64_t i, 
     return (high - low) / ((double)up - (double)down);
 }
 
-/* The mean loss of a small Llama by every parameter. */
-TEST(derivative_of_a_llama)
+/* The routing of each mixture that has a law; heap, one for each of `routed`. */
+static int32_t **route(struct running *running)
+{
+    int32_t **ret = calloc(running->graph.routed_count + 1, sizeof(*ret));
+
+    for (size_t i = 0; i < running->graph.routed_count; i++) {
+        const struct stack_routed *routed = &running->graph.routed[i];
+
+        if (routed->routing == GRAPH_NONE)
+            continue;
+        ret[i] = malloc(2 * running->rows * (uint64_t)routed->moe->top * sizeof(**ret));
+        moe_route(routed->moe, 1, routed->block, running->rows, ret[i]);
+        graph_interpreter_give(running->interpreter, routed->routing,
+                               (struct graph_array){.i32 = ret[i]});
+    }
+    return ret;
+}
+
+/* The mean loss by every parameter. */
+static void check_derivative(const char *yaml)
 {
     enum { ROWS = 10 };
-    struct running running = {0};
+    struct running running = {.trains = true};
     const int32_t tokens[ROWS] = {1, 5, 2, 6, 0, 3, 3, 1, 4, 2};
     const int32_t targets[ROWS] = {2, 2, 5, 0, 1, 6, 4, 4, 3, 0};
     struct graph *graph;
     double loss = 0.0, *gradients;
     uint64_t count, at = 0;
+    int32_t **routing;
 
-    start(&running, SMALL_LLAMA, 2, 5);
+    start(&running, yaml, 2, 5);
     graph = running.graph.graph;
     count = stack_parameter_count(&running.graph);
     gradients = calloc(count, sizeof(*gradients));
@@ -316,6 +350,7 @@ TEST(derivative_of_a_llama)
             graph_lend(graph, graph->values[i].gradient);
     ASSERT_OK(graph_interpreter_create(graph, &running.interpreter, err));
     give(&running, tokens);
+    routing = route(&running);
     graph_interpreter_give(running.interpreter, running.graph.targets,
                            (struct graph_array){.i32 = targets});
     graph_interpreter_lend(running.interpreter, running.graph.loss, &loss);
@@ -335,7 +370,39 @@ TEST(derivative_of_a_llama)
             fail_msg("parameter %llu: gradient %.9g, difference quotient %.9g",
                      (unsigned long long)i, gradients[i], slope);
     }
+    for (size_t i = 0; i < running.graph.routed_count; i++)
+        free(routing[i]);
+    free(routing);
     free(gradients);
+    stop(&running);
+}
+
+TEST(derivative_of_a_llama)
+{
+    check_derivative(SMALL_LLAMA);
+}
+
+/* By a law and by the router, whose choice no step changes here. */
+TEST(derivatives_of_mixtures)
+{
+    check_derivative(SMALL_MOE("{law: uniform}"));
+    check_derivative(SMALL_MOE("{law: zipf, alpha: 1.0}"));
+    check_derivative(SMALL_MOE("{law: model}"));
+}
+
+/* By a law, without `trains`, the router has no part in the loss. */
+TEST(untrained_router)
+{
+    struct running running = {0};
+    struct graph *graph;
+
+    start(&running, SMALL_MOE("{law: uniform}"), 2, 5);
+    graph = running.graph.graph;
+    ASSERT_OK(stack_graph_train(&running.graph, err));
+    for (uint32_t i = 0; i < graph->value_count; i++)
+        if (graph->values[i].role == GRAPH_PARAMETER)
+            assert_int_equal(graph->values[i].gradient == GRAPH_NONE,
+                             strstr(graph->values[i].name, ".router.w") != NULL);
     stop(&running);
 }
 

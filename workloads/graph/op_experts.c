@@ -16,8 +16,6 @@
 #include "workloads/graph/experts.h"
 #include "workloads/graph/operators.h"
 
-#define TOP_MOST 64
-
 /* ---- which experts ---- */
 
 static enum status check_top(const struct graph *graph, const struct graph_node *node, size_t index,
@@ -27,17 +25,35 @@ static enum status check_top(const struct graph *graph, const struct graph_node 
     const uint64_t top = node->attributes.top;
 
     TRY(graph_check_rank(graph, node, index, 2, err));
-    if (top > 0 && top <= TOP_MOST && top <= graph_size(gates, 1))
+    if (top > 0 && top <= GRAPH_TOP_MOST && top <= graph_size(gates, 1))
         return STATUS_OK;
     return error_set(err, STATUS_INVALID, "%llu of the %llu experts of %s cannot be chosen",
                      (unsigned long long)top, (unsigned long long)graph_size(gates, 1),
                      gates->name);
 }
 
+static enum status check_given(const struct graph *graph, const struct graph_node *node,
+                               struct error *err)
+{
+    const struct graph_value *scores = graph_input(graph, node, 0);
+    const struct graph_value *given = graph_input(graph, node, 1);
+
+    TRY(graph_check_rank(graph, node, 1, 2, err));
+    if (graph_size(given, 0) == graph_size(scores, 0) &&
+        graph_size(given, 1) >= node->attributes.top)
+        return STATUS_OK;
+    return error_set(
+        err, STATUS_INVALID, "%s has %llu rows of %llu, not %llu of %llu experts", given->name,
+        (unsigned long long)graph_size(given, 0), (unsigned long long)graph_size(given, 1),
+        (unsigned long long)graph_size(scores, 0), (unsigned long long)node->attributes.top);
+}
+
 static enum status choose_shape(const struct graph *graph, const struct graph_node *node,
                                 struct graph_shape *ret, struct error *err)
 {
     TRY(check_top(graph, node, 0, err));
+    if (node->in_count > 1)
+        TRY(check_given(graph, node, err));
     ret[0] = graph_input(graph, node, 0)->shape;
     ret[1] = (struct graph_shape){{ret[0].of[0], node->attributes.top}, 2};
     return STATUS_OK;
@@ -66,6 +82,7 @@ static enum status choose(const struct graph_step *step, struct error *err)
     const struct graph_value *scores = graph_input(step->graph, step->node, 0);
     const uint64_t experts = graph_size(scores, 1), top = step->node->attributes.top;
     const int32_t *given = step->node->in_count > 1 ? step->in[1].i32 : NULL;
+    const uint64_t stride = given ? graph_size(graph_input(step->graph, step->node, 1), 1) : 0;
 
     (void)err;
     memset(step->out[0], 0, scores->count * sizeof(double));
@@ -75,7 +92,7 @@ static enum status choose(const struct graph_step *step, struct error *err)
         uint64_t last = experts;
 
         for (uint64_t s = 0; s < top; s++) {
-            last = given ? (uint64_t)given[r * top + s] : best_after(row, experts, last);
+            last = given ? (uint64_t)given[r * stride + s] : best_after(row, experts, last);
             last = last < experts ? last : s; /* of scores that are no numbers */
             chosen[s] = (double)last;
             gates[last] = exp(row[last] - row[(uint64_t)chosen[0]]);
@@ -121,8 +138,7 @@ static enum status assign(const struct graph_step *step, struct error *err)
 
 /* ---- their products ---- */
 
-/* The number of a row's experts, and which. */
-static uint64_t experts_of(const double *gates, uint64_t experts, uint64_t top, uint64_t *ret)
+uint64_t graph_experts_of(const double *gates, uint64_t experts, uint64_t top, uint64_t *ret)
 {
     uint64_t count = 0;
 
@@ -179,9 +195,9 @@ static enum status product(const struct graph_step *step, struct error *err)
     for (uint64_t i = 0; i < rows * top; i++) {
         const uint64_t r = i / top, s = i % top;
         double *y = step->out[0] + i * outputs;
-        uint64_t of[TOP_MOST];
+        uint64_t of[GRAPH_TOP_MOST];
 
-        if (s < experts_of(step->in[2].f64 + r * experts, experts, top, of))
+        if (s < graph_experts_of(step->in[2].f64 + r * experts, experts, top, of))
             multiply(step->in[0].f64 + (r * each + (each > 1 ? s : 0)) * inputs,
                      step->in[1].f32 + of[s] * inputs * outputs, inputs, outputs, y);
         else
@@ -225,8 +241,8 @@ static enum status combine(const struct graph_step *step, struct error *err)
     for (uint64_t r = 0; r < graph_size(gates, 0); r++) {
         const double *row = step->in[1].f64 + r * experts;
         double *y = step->out[0] + r * outputs;
-        uint64_t of[TOP_MOST];
-        const uint64_t count = experts_of(row, experts, top, of);
+        uint64_t of[GRAPH_TOP_MOST];
+        const uint64_t count = graph_experts_of(row, experts, top, of);
 
         memset(y, 0, outputs * sizeof(*y));
         for (uint64_t s = 0; s < count; s++)
@@ -243,6 +259,7 @@ const struct graph_op graph_op_choose_experts = {
     .in_most = 2,
     .outputs = 2,
     .shape = choose_shape,
+    .backward = graph_choose_backward,
     .reference = choose,
 };
 
@@ -263,6 +280,7 @@ const struct graph_op graph_op_expert_product = {
     .in_most = 3,
     .outputs = 1,
     .shape = product_shape,
+    .backward = graph_product_backward,
     .flops = product_flops,
     .reference = product,
 };
@@ -274,5 +292,6 @@ const struct graph_op graph_op_combine_experts = {
     .in_most = 2,
     .outputs = 1,
     .shape = combine_shape,
+    .backward = graph_combine_backward,
     .reference = combine,
 };

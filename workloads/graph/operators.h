@@ -14,15 +14,19 @@
     X(attention_cached)                                                                            \
     X(attention_gradient)                                                                          \
     X(choose_experts)                                                                              \
+    X(choose_experts_gradient)                                                                     \
     X(column_sum)                                                                                  \
     X(combine_experts)                                                                             \
+    X(combine_experts_gradient)                                                                    \
     X(cross_entropy)                                                                               \
     X(cross_entropy_gradient)                                                                      \
     X(embedding)                                                                                   \
     X(embedding_gradient)                                                                          \
     X(expert_product)                                                                              \
+    X(expert_product_gradient)                                                                     \
     X(gate)                                                                                        \
     X(gate_gradient)                                                                               \
+    X(gates_gradient)                                                                              \
     X(gelu)                                                                                        \
     X(gelu_gradient)                                                                               \
     X(head_norm)                                                                                   \

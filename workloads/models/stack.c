@@ -472,25 +472,30 @@ static enum status add_mlp(struct builder *builder, const struct stack_block *bl
     return residual(builder, at);
 }
 
-/* The router's choice, and in its place that of a law, where there is one. */
+/* The gates: the router's choice; by a law what it gives, or, trained, the router's weights of
+ * that. */
 static enum status add_routing(const struct builder *builder, const struct moe *moe, uint32_t x,
                                uint32_t *ret_gates)
 {
     struct stack_graph *graph = builder->built;
     struct stack_routed *routed = &graph->routed[graph->routed_count++];
+    const bool law = moe->routing.law != MOE_MODEL, trains = builder->model->trains;
     const struct graph_attributes attributes = {.experts = (uint64_t)moe->experts,
                                                 .top = (uint64_t)moe->top};
     const struct graph_shape shape = {
         {graph_size(&builder->graph->values[x], 0), 2 * (uint64_t)moe->top}, 2};
-    uint32_t scores;
+    uint32_t in[2];
 
-    TRY(linear(builder, "router", x, moe->experts, false, &scores));
+    TRY(linear(builder, "router", x, moe->experts, false, &in[0]));
     *routed = (struct stack_routed){moe, builder->number, (uint32_t)builder->graph->node_count,
                                     GRAPH_NONE, GRAPH_NONE};
-    TRY(add(builder, &graph_op_choose_experts, attributes, "choice", &scores, 1, ret_gates));
-    if (moe->routing.law == MOE_MODEL)
+    if (law)
+        TRY(give_shape(builder, GRAPH_INDICES, "routing", shape, &routed->routing));
+    in[1] = routed->routing;
+    TRY(add(builder, &graph_op_choose_experts, attributes, "choice", in, law && trains ? 2 : 1,
+            ret_gates));
+    if (!law || trains)
         return STATUS_OK;
-    TRY(give_shape(builder, GRAPH_INDICES, "routing", shape, &routed->routing));
     return add(builder, &graph_op_assign_experts, attributes, "gates", &routed->routing, 1,
                ret_gates);
 }

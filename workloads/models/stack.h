@@ -72,6 +72,7 @@ struct stack {
     struct stack_norm norm;
     struct stack_part *stack;
     uint32_t stack_count;
+    bool trains; /* by whoever checked it: by a law, weights of experts are the router's */
 };
 
 /* Of `model`, which is a struct stack. */
@@ -118,7 +119,10 @@ enum status stack_graph_decode(struct stack_graph *ret, const struct stack *stac
 enum status stack_graph_give_choice(struct stack_graph *graph, struct error *err);
 /* Adds the mean cross entropy of `out`, which a head writes, against targets. */
 enum status stack_graph_add_loss(struct stack_graph *graph, struct error *err);
-/* The same, and the gradients of all parameters (graph_backward). */
+/*
+ * The same, and the gradients of all parameters (graph_backward); of routers by a law where the
+ * stack has `trains`: else the loss does not depend on them, and they have none.
+ */
 enum status stack_graph_train(struct stack_graph *graph, struct error *err);
 void stack_graph_finish(struct stack_graph *graph);
 
