@@ -145,9 +145,20 @@ class Pass(CliTest):
         call = self.describe(self.MOE.replace("batches: [1, 2]", "batches: [1, 262144]"))
         self.assertIn("stack.yaml:6: ", call.err)
         self.assertIn("to draw its routing takes minutes", call.err)
-        call = self.describe(self.MOE + "train: {}\n")
+        call = self.describe(self.MOE.replace("law: zipf, alpha: 1.0, seed: 3", "law: model") + "train: {}\n")
         self.assertIn("stack.yaml:16: ", call.err)
-        self.assertIn("remove `train`, or write `mlp` in place of `moe`", call.err)
+        self.assertIn("write law: uniform or law: zipf, or remove `train`", call.err)
+
+    def test_moe_trained(self):
+        """Three times the forward pass; the law gives experts, and no weights of theirs."""
+        forward = self.describe(self.MOE, "--json").json()["costs"][0]["flops"]
+        call = self.describe(self.MOE + "train: {}\n")
+        self.assertEqual(call.status, 0, call.err)
+        for words in ("the weights of a token's experts are the router's", "96 expert_product_gradient",
+                      "32 choose_experts_gradient", "of experts those that a token is routed to"):
+            self.assertIn(words, call.out)
+        self.assertNotIn("assign_experts", call.out)
+        self.assertEqual(self.describe(self.MOE + "train: {}\n", "--json").json()["costs"][0]["flops"], 3 * forward)
 
     @thorough
     def test_moe_run(self):
@@ -284,6 +295,8 @@ class Pass(CliTest):
         self.run_in_both("llama_tiny_decode_int4", "opencl:0")
         self.run_in_both("llama_tiny_step", "opencl:0")
         self.run_in_both("moe_tiny_decode_zipf", "opencl:0")
+        self.run_in_both("moe_tiny_step", "opencl:0")
+        self.run_in_both("moe_tiny_step_zipf", "cpu:0")
 
     def test_run(self):
         """On assay's own backend, checked by the graph in fp64; both verifiers find nothing."""

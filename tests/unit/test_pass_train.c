@@ -36,6 +36,21 @@
           "    - times: 2\n"                                                                       \
           "      of: [{attention: {heads: 2, bias: true}}, {mlp: {width: 128, bias: true}}]\n"     \
           "    - of: [{norm: {}}, {head: {vocabulary: 200, tied: " tied "}}]\n"
+/* Mixtures of experts by both laws; behind it without a gate, rows that no pack fits, and experts
+ * of which some have no token. */
+#define MOE                                                                                        \
+    USUAL "  width: 32\n" RMS "    - of: [{embedding: {vocabulary: 101}}]\n"                       \
+          "    - of: [{attention: {heads: 2, kv_heads: 1, rope: 10000}},\n"                        \
+          "           {moe: {experts: 16, top: 4, width: 24, gate: silu, "                         \
+          "routing: {law: zipf, alpha: 1.0, seed: 3}}},\n"                                         \
+          "           {moe: {experts: 8, top: 2, width: 40, gate: silu, "                          \
+          "routing: {law: uniform}}}]\n"                                                           \
+          "    - of: [{norm: {}}, {head: {vocabulary: 101}}]\n"
+#define ODD_MOE                                                                                    \
+    USUAL "  width: 37\n" RMS "    - of: [{embedding: {vocabulary: 101}}]\n"                       \
+          "    - of: [{mlp: {width: 45}},\n"                                                       \
+          "           {moe: {experts: 150, top: 3, width: 45, routing: {law: uniform}}}]\n"        \
+          "    - of: [{norm: {}}, {head: {vocabulary: 101}}]\n"
 /* More than the reference computes whole: a prefix of a sequence is verified. */
 #define LARGE                                                                                      \
     HEAD("1", "520", "fp32")                                                                       \
@@ -44,7 +59,7 @@
     "           {mlp: {width: 256, gate: silu}}]\n"                                                \
     "    - of: [{norm: {}}, {head: {vocabulary: 9000}}]\n"
 
-static const char *const stacks[] = {LLAMA, QWEN, GPT2("true"), GPT2("false")};
+static const char *const stacks[] = {LLAMA, QWEN, GPT2("true"), GPT2("false"), MOE, ODD_MOE};
 #define STACKS (sizeof(stacks) / sizeof(stacks[0]))
 static const enum precision precisions[] = {PRECISION_FP32, PRECISION_BF16};
 static struct device *device;
@@ -212,8 +227,12 @@ TEST(wrong_numbers)
         {"embedding_backward_positions", 1, 0.5}, /* positions */
         {"cross_entropy_backward", 1, 1.03},      /* scale */
         {"norm_backward", 0, 0.0},
-        {"column_sum", 2, 0.5}, /* rows */
-        {"adamw", 0, 0.0},      /* decay */
+        {"experts_inputs_backward", 4, 0.5},  /* experts of a row */
+        {"experts_combine_backward", 1, 0.5}, /* the same */
+        {"experts_gates_backward", 0, 0.5},   /* elements */
+        {"experts_weights_backward", 5, 0.9}, /* rows of an expert */
+        {"column_sum", 2, 0.5},               /* rows */
+        {"adamw", 0, 0.0},                    /* decay */
         {"adamw_mixed", 1, 0.0},
         {"adamw_mixed", 6, 1.01}, /* 1 - beta1 */
     };

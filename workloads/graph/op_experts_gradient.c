@@ -23,7 +23,7 @@ enum status graph_choose_backward(struct graph *graph, struct graph_node node, s
                               node.in, err);
 }
 
-/* That of a softmax, g (dg - sum of g dg). */
+/* That of a softmax; where gates are rounded, their sum is not 1. */
 static enum status choose(const struct graph_step *step, struct error *err)
 {
     const struct graph_value *gates = graph_input(step->graph, step->node, 1);
@@ -32,12 +32,14 @@ static enum status choose(const struct graph_step *step, struct error *err)
     (void)err;
     for (uint64_t r = 0; r < rows; r++) {
         const double *up = step->in[0].f64 + r * experts, *g = step->in[1].f64 + r * experts;
-        double *out = step->out[0] + r * experts, sum = 0.0;
+        double *out = step->out[0] + r * experts, sum = 0.0, all = 0.0;
 
-        for (uint64_t e = 0; e < experts; e++)
+        for (uint64_t e = 0; e < experts; e++) {
             sum += g[e] * up[e];
+            all += g[e];
+        }
         for (uint64_t e = 0; e < experts; e++)
-            out[e] = (step->adds ? out[e] : 0.0) + g[e] * (up[e] - sum);
+            out[e] = (step->adds ? out[e] : 0.0) + g[e] * (up[e] - sum / all);
     }
     return STATUS_OK;
 }
@@ -214,7 +216,7 @@ static enum status gates(const struct graph_step *step, struct error *err)
 
 const struct graph_op graph_op_choose_experts_gradient = {
     .name = "choose_experts_gradient",
-    .formula = "g (dg - sum of g dg)",
+    .formula = "g (dg - sum of g dg / sum of g)",
     .in_least = 2,
     .in_most = 2,
     .outputs = 1,

@@ -8,7 +8,7 @@
 /*
  * All kernels but the GEMM go over rows or chunks. OPS_STACK is there after ops_stack,
  * OPS_STACK_BACKWARD after ops_stack_backward, OPS_CACHE after ops_cache, OPS_PACKED after
- * ops_packed, OPS_EXPERTS after ops_experts.
+ * ops_packed, OPS_EXPERTS after ops_experts, OPS_EXPERTS_BACKWARD after ops_experts_backward.
  */
 enum ops_module {
     OPS_ROWS,
@@ -17,6 +17,7 @@ enum ops_module {
     OPS_CACHE,
     OPS_PACKED,
     OPS_EXPERTS,
+    OPS_EXPERTS_BACKWARD,
     OPS_MODULES
 };
 

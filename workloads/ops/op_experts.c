@@ -14,15 +14,19 @@ uint64_t op_experts_bytes(uint64_t rows, uint64_t experts)
 
 enum status ops_experts(struct ops *ops, uint64_t rows, uint64_t experts, struct error *err)
 {
-    AUTO_FREE int32_t *none = calloc(experts, sizeof(*none));
-
-    if (!none)
-        return error_no_memory(err);
     ops->lanes[OPS_EXPERTS] = ops->lanes[OPS_ROWS];
     TRY(ops_compile(ops, OPS_EXPERTS, ops->lanes[OPS_EXPERTS], &ops->modules[OPS_EXPERTS], err));
     TRY(device_buffer_alloc(ops->device, op_experts_bytes(rows, experts), BUFFER_READ_WRITE,
                             &ops->experts, err));
-    return device_upload(ops->experts, 0, none, experts * sizeof(*none), err);
+    return op_experts_forget(ops, experts, err);
+}
+
+enum status op_experts_forget(struct ops *ops, uint64_t experts, struct error *err)
+{
+    AUTO_FREE int32_t *none = calloc(experts, sizeof(*none));
+
+    return none ? device_upload(ops->experts, 0, none, experts * sizeof(*none), err)
+                : error_no_memory(err);
 }
 
 enum status op_experts_choose(struct ops *ops, const struct op_experts *op, struct operand scores,

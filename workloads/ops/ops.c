@@ -29,6 +29,8 @@ static const char *const stack_backward_files[] = {"pack.h", "fold.h", "memory_e
                                                    "stack_backward.h"};
 
 static const char *const experts_files[] = {"pack.h", "fold.h", "memory_exp.h", "experts.h"};
+static const char *const experts_backward_files[] = {"pack.h", "fold.h", "memory_exp.h",
+                                                     "experts_backward.h"};
 
 static const struct {
     const char *name; /* in facts */
@@ -47,6 +49,9 @@ static const struct {
                             "workloads/kernels/stack_backward.h"},
     [OPS_EXPERTS] = {"experts", experts_files, sizeof(experts_files) / sizeof(experts_files[0]),
                      "workloads/kernels/experts.h"},
+    [OPS_EXPERTS_BACKWARD] = {"experts_backward", experts_backward_files,
+                              sizeof(experts_backward_files) / sizeof(experts_backward_files[0]),
+                              "workloads/kernels/experts_backward.h"},
 };
 
 enum status ops_compile(const struct ops *ops, enum ops_module module, uint32_t lanes,

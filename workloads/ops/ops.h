@@ -415,6 +415,8 @@ enum status op_heads_backward(struct ops *ops, const struct op_heads_backward *o
  * `experts` experts.
  */
 enum status ops_experts(struct ops *ops, uint64_t rows, uint64_t experts, struct error *err);
+/* No expert has a row, until op_experts_sort: what it does not list, no product makes. */
+enum status op_experts_forget(struct ops *ops, uint64_t experts, struct error *err);
 /* Bytes of those lists; at most UINT64_MAX. */
 uint64_t op_experts_bytes(uint64_t rows, uint64_t experts);
 
@@ -448,5 +450,37 @@ enum status op_experts_product(struct ops *ops, const struct op_experts_product 
 enum status op_experts_combine(struct ops *ops, const struct op_experts *op, struct operand x,
                                struct operand base, struct operand y, uint64_t n,
                                struct error *err);
+
+/* ---- op_experts_backward.c: their gradients, kernels/experts_backward.h ---- */
+
+/* Compiles the text, which the operations below need, besides ops_experts. */
+enum status ops_experts_backward(struct ops *ops, struct error *err);
+/*
+ * The gates of training: of routing (rows, 2 top), i32, the first `top` are experts, whose weights
+ * are the softmax of their scores (rows, experts).
+ */
+enum status op_experts_weigh(struct ops *ops, const struct op_experts *op, struct operand scores,
+                             struct buffer *routing, struct error *err);
+/* `out`, the gradient of the scores, from that of the gates in f32; each (rows, experts). */
+enum status op_experts_weigh_backward(struct ops *ops, const struct op_experts *op,
+                                      struct operand up, struct operand out, struct error *err);
+/* Of op_experts_combine: `out`, the gradient of the gates in f32, from that of y, and x. */
+enum status op_experts_gates_backward(struct ops *ops, const struct op_experts *op,
+                                      struct operand dy, struct operand x, struct operand out,
+                                      uint64_t n, struct error *err);
+/* The same, that of x. */
+enum status op_experts_combine_backward(struct ops *ops, const struct op_experts *op,
+                                        struct operand dy, struct operand dx, uint64_t n,
+                                        struct error *err);
+/*
+ * The gradients of a product from that of its y, by the lists (op_experts_sort): dx, to which
+ * `base` is added unless its buffer is NULL, and dw, 0 of experts without a row.
+ */
+struct op_experts_backward {
+    struct op_experts_product forward; /* but for its y */
+    struct operand dy, base, dx, dw;
+};
+enum status op_experts_product_backward(struct ops *ops, const struct op_experts_backward *op,
+                                        struct error *err);
 
 #endif

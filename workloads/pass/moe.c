@@ -12,9 +12,10 @@
 #include "workloads/storage.h"
 
 struct pass_moe {
-    uint64_t rows;
+    uint64_t rows, experts; /* experts: the most of a mixture */
     struct layer {
         struct buffer *given, *chosen; /* by a law, i32; by the router, f32; NULL: not there */
+        struct buffer *slopes;         /* the gates' gradient, f32; NULL: not trained */
         int32_t *experts;              /* of rows, `stride` apart; by a law weights, too */
         uint64_t stride;
         double *scores; /* of the latest reference's rows; heap */
@@ -25,6 +26,12 @@ struct pass_moe {
 static bool is_law(const struct stack_routed *routed)
 {
     return routed->moe->routing.law != MOE_MODEL;
+}
+
+/* Whether experts' weights are the law's, too: not where they are trained. */
+static bool is_assigned(const struct stack_graph *graph, const struct stack_routed *routed)
+{
+    return is_law(routed) && graph->graph->nodes[routed->choose].in_count == 1;
 }
 
 /* ---- what is known without a device ---- */
@@ -83,7 +90,7 @@ static uint32_t gates_of(const struct stack_graph *graph, size_t layer)
 {
     const struct stack_routed *routed = &graph->routed[layer];
 
-    return graph->graph->nodes[routed->choose + (is_law(routed) ? 1 : 0)].out[0];
+    return graph->graph->nodes[routed->choose + (is_assigned(graph, routed) ? 1 : 0)].out[0];
 }
 
 enum status pass_moe_unread(const struct stack_graph *graph, uint64_t *ret, struct error *err)
@@ -117,9 +124,13 @@ uint64_t pass_moe_bytes(const struct stack_graph *graph)
     for (size_t i = 0; i < graph->routed_count; i++) {
         const struct moe *moe = graph->routed[i].moe;
         const uint64_t mine = op_experts_bytes(rows_of(graph), (uint64_t)moe->experts);
-        const uint64_t numbers = is_law(&graph->routed[i]) ? 3 : 1; /* routing, and the choice */
+        /* Routing, and the choice. */
+        const uint64_t numbers = (is_law(&graph->routed[i]) ? 2 : 0) +
+                                 (graph->graph->nodes[graph->routed[i].choose].in_count == 1);
 
         sum += numbers * rows_of(graph) * (uint64_t)moe->top * sizeof(int32_t);
+        if (graph->loss)
+            sum += rows_of(graph) * (uint64_t)moe->experts * sizeof(float);
         lists = mine > lists ? mine : lists;
     }
     return sum + lists;
@@ -173,6 +184,7 @@ void pass_moe_destroy(struct pass_moe *moe)
     for (size_t i = 0; i < moe->count; i++) {
         device_buffer_free(moe->layers[i].given);
         device_buffer_free(moe->layers[i].chosen);
+        device_buffer_free(moe->layers[i].slopes);
         free(moe->layers[i].experts);
         free(moe->layers[i].scores);
     }
@@ -191,6 +203,20 @@ static struct session_place place(struct buffer *buffer, enum dtype type, uint64
                                   .last_read = before->last_read};
 }
 
+/* In f32: of its differences the router's gradient is made. */
+static enum status place_slopes(struct pass_instance *instance, size_t number, struct error *err)
+{
+    const struct graph_value *values = instance->graph.graph->values;
+    const struct graph_value *gates = &values[gates_of(&instance->graph, number)];
+    struct layer *layer = &instance->moe->layers[number];
+    struct session_place *at = &instance->session.places[gates->gradient];
+
+    TRY(device_buffer_alloc(instance->base.device, gates->count * sizeof(float), BUFFER_READ_WRITE,
+                            &layer->slopes, err));
+    *at = place(layer->slopes, DTYPE_F32, graph_size(gates, 1), at);
+    return STATUS_OK;
+}
+
 static enum status place_layer(struct pass_instance *instance, size_t number, struct error *err)
 {
     const struct stack_routed *routed = &instance->graph.routed[number];
@@ -203,9 +229,11 @@ static enum status place_layer(struct pass_instance *instance, size_t number, st
     layer->experts = malloc(rows * layer->stride * sizeof(*layer->experts));
     if (!layer->experts)
         return error_no_memory(err);
-    TRY(device_buffer_alloc(instance->base.device, rows * top * sizeof(float), BUFFER_READ_WRITE,
-                            &layer->chosen, err));
-    places[choice] = place(layer->chosen, DTYPE_F32, top, &places[choice]);
+    if (!is_law(routed) || is_assigned(&instance->graph, routed)) {
+        TRY(device_buffer_alloc(instance->base.device, rows * top * sizeof(float),
+                                BUFFER_READ_WRITE, &layer->chosen, err));
+        places[choice] = place(layer->chosen, DTYPE_F32, top, &places[choice]);
+    }
     if (!is_law(routed))
         return STATUS_OK;
     TRY(device_buffer_alloc(instance->base.device, 2 * rows * top * sizeof(int32_t),
@@ -218,7 +246,6 @@ enum status pass_moe_prepare(struct pass_instance *instance, struct error *err)
 {
     const struct stack_graph *graph = &instance->graph;
     struct pass_moe *moe;
-    uint64_t experts = 0;
 
     if (graph->routed_count == 0)
         return STATUS_OK;
@@ -232,11 +259,14 @@ enum status pass_moe_prepare(struct pass_instance *instance, struct error *err)
     for (; moe->count < graph->routed_count; moe->count++) {
         const uint64_t mine = (uint64_t)graph->routed[moe->count].moe->experts;
 
-        experts = mine > experts ? mine : experts;
+        moe->experts = mine > moe->experts ? mine : moe->experts;
     }
-    for (size_t i = 0; i < moe->count; i++)
+    for (size_t i = 0; i < moe->count; i++) {
         TRY(place_layer(instance, i, err));
-    TRY(ops_experts(instance->ops, moe->rows, experts, err));
+        if (instance->training)
+            TRY(place_slopes(instance, i, err));
+    }
+    TRY(ops_experts(instance->ops, moe->rows, moe->experts, err));
     return pass_moe_draw(instance, 0, err);
 }
 
@@ -255,7 +285,45 @@ enum status pass_moe_draw(struct pass_instance *instance, uint64_t secret, struc
         TRY(device_upload(moe->layers[i].given, 0, moe->layers[i].experts,
                           moe->rows * moe->layers[i].stride * sizeof(int32_t), err));
     }
-    return STATUS_OK;
+    return moe ? op_experts_forget(instance->ops, moe->experts, err) : STATUS_OK;
+}
+
+static size_t number_of(const struct stack_layout *layout, uint32_t value)
+{
+    size_t ret = 0;
+
+    while (layout->parameters[ret].value != value)
+        ret++;
+    return ret;
+}
+
+/* The window of one weight, over the experts of drawn rows. */
+static void aim(const struct pass_instance *instance, const struct layer *layer,
+                const struct graph_node *product, struct random *random,
+                struct adamw_window *windows)
+{
+    const struct graph_value *w = graph_input(instance->graph.graph, product, 1);
+    const uint64_t size = graph_size(w, 1) * graph_size(w, 2);
+    const uint64_t row = random_next_below(random, instance->moe->rows);
+    const uint64_t expert = (uint64_t)layer->experts[row * layer->stride];
+    const size_t number = number_of(&instance->layout, product->in[1]);
+    const uint64_t count = windows[number].count < size ? windows[number].count : size;
+
+    windows[number].count = count;
+    windows[number].offset = instance->layout.parameters[number].offset + expert * size +
+                             random_next_below(random, size - count + 1);
+}
+
+void pass_moe_aim(const struct pass_instance *instance, struct random *random,
+                  struct adamw_window *windows)
+{
+    const struct graph *graph = instance->graph.graph;
+
+    for (size_t i = 0; i < instance->graph.routed_count; i++)
+        for (size_t k = 0; k < instance->graph.forward; k++)
+            if (graph->nodes[k].op == &graph_op_expert_product &&
+                graph->nodes[k].in[2] == gates_of(&instance->graph, i))
+                aim(instance, &instance->moe->layers[i], &graph->nodes[k], random, windows);
 }
 
 /* What the router chose in the latest pass. What is no number of an expert is that of its place. */

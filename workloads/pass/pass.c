@@ -181,6 +181,9 @@ static uint64_t flops_of(const struct graph *graph, const struct graph_op *op)
 #define FORMULA_EXPERTS_DECODED                                                                    \
     "2*m*n*k of the GEMMs over a token a sequence, of experts those that a token is routed to; "   \
     "scores and values count context + 1 pairs a head"
+#define FORMULA_TRAINED "3 * (sum of 2*m*n*k over the forward pass's GEMMs"
+#define FORMULA_TRAINED_END                                                                        \
+    "; " FORMULA_PAIRS "); the backward pass has two GEMMs for each" FORMULA_SOURCE
 #define FORMULA_SOURCE " (Chowdhery et al. 2022, appendix B, without masked positions)"
 
 static enum status cost(const struct workload_case *work, struct workload_cost *ret,
@@ -214,10 +217,10 @@ static enum status cost(const struct workload_case *work, struct workload_cost *
                          work->workload->name, (long long)work->batch);
     *ret = (struct workload_cost){
         .flops = flops,
-        .flops_formula = parameters->trains
-                             ? "3 * (sum of 2*m*n*k over the forward pass's GEMMs; " FORMULA_PAIRS
-                               "); the backward pass has two GEMMs for "
-                               "each" FORMULA_SOURCE
+        .flops_formula = parameters->trains && graph.routed_count > 0 ? FORMULA_TRAINED
+                             ", of experts those that a token is routed "
+                             "to" FORMULA_TRAINED_END
+                         : parameters->trains ? FORMULA_TRAINED FORMULA_TRAINED_END
                          : graph.routed_count > 0
                              ? "sum of 2*m*n*k over the GEMMs, of experts those that a token is "
                                "routed to; " FORMULA_PAIRS FORMULA_SOURCE
@@ -291,6 +294,9 @@ static void describe(const struct workload *workload, struct text *ret)
             parameters->adamw.epsilon, parameters->adamw.decay);
     if (pass_build(parameters, 1, parameters->length, &graph, NULL) != STATUS_OK)
         return;
+    if (parameters->trains && graph.routed_count > 0)
+        text_append(ret, "the law says which experts a token has; the weights of a token's experts "
+                         "are the router's, which is trained with them\n");
     text_append_format(ret, "parameters: %llu\n",
                        (unsigned long long)stack_parameter_count(&graph));
     pass_weights_describe(&parameters->weights, graph.graph, ret);
@@ -377,6 +383,8 @@ static enum status compile(struct pass_instance *instance, struct error *err)
     TRY(pass_weights_compile(instance, err));
     if (instance->graph.loss)
         TRY(ops_stack_backward(instance->ops, err));
+    if (instance->graph.loss && instance->graph.routed_count > 0)
+        TRY(ops_experts_backward(instance->ops, err));
     for (size_t i = 0; i < graph->node_count; i++) {
         const struct graph_node *node = &graph->nodes[i];
         uint64_t mine;
@@ -457,9 +465,10 @@ static enum status check_memory(const struct pass_instance *instance, struct err
 
 static enum status make_session(struct pass_instance *instance, struct error *err)
 {
-    static const struct lowering *const own[] = {session_packed_lowerings, session_stack_lowerings,
-                                                 session_stack_backward_lowerings,
-                                                 session_experts_lowerings, NULL};
+    static const struct lowering *const own[] = {
+        session_packed_lowerings,         session_stack_lowerings,
+        session_stack_backward_lowerings, session_experts_backward_lowerings,
+        session_experts_lowerings,        NULL};
     const struct workload_case *work = &instance->base.work;
     const struct pass_parameters *parameters = work->workload->parameters;
     const struct graph *graph = instance->graph.graph;
@@ -590,9 +599,14 @@ struct stack_tolerance pass_tolerance(const struct workload_case *work, uint64_t
 {
     CLEANUP(stack_graph_finish) struct stack_graph graph = {0};
     const bool built = build(work, 1, 1, &graph, NULL) == STATUS_OK;
+    struct stack_tolerance ret =
+        stack_tolerance_of(work->precision, precision_dtype(work->precision),
+                           built ? stack_arrays(&graph) : 0, tokens);
 
-    return stack_tolerance_of(work->precision, precision_dtype(work->precision),
-                              built ? stack_arrays(&graph) : 0, tokens);
+    /* Of a router's scores it is a difference of products of two results, each of which is off. */
+    if (built && graph.routed_count > 0 && work->precision != PRECISION_FP32)
+        ret.gradient *= 2.0;
+    return ret;
 }
 
 /* Of a row that one operator writes; rounding to the storage type is below its unit. */

@@ -131,7 +131,7 @@ double pass_train_tolerance(const struct workload_case *work, const char *output
 enum status pass_moe_unread(const struct stack_graph *graph, uint64_t *ret, struct error *err);
 /* What drawing the routing by laws takes: tokens * top * experts, of all layers. */
 double pass_moe_draws(const struct stack_graph *graph);
-/* Bytes of routing, choices and lists on a device. */
+/* Bytes of routing, choices, lists and gradients of gates on a device. */
 uint64_t pass_moe_bytes(const struct stack_graph *graph);
 /* A line of how the graph's tokens are spread over experts by a law; none where there is none. */
 void pass_moe_describe(const struct stack_graph *graph, struct text *ret);
@@ -139,8 +139,14 @@ void pass_moe_describe(const struct stack_graph *graph, struct text *ret);
 /* Before session_allocate: places of routing and choices, the text, the routing of the case. */
 enum status pass_moe_prepare(struct pass_instance *instance, struct error *err);
 void pass_moe_destroy(struct pass_moe *moe); /* takes NULL */
-/* Another routing by the laws, where there are some; 0: the declared one. */
+/* Another routing by the laws, where there are some; 0: the declared one. No lists are left. */
 enum status pass_moe_draw(struct pass_instance *instance, uint64_t secret, struct error *err);
+/*
+ * Of windows of parameters, one for each of the instance's layout, those of experts' weights are
+ * moved to drawn experts that have a token by the latest routing: the others' gradients are 0.
+ */
+void pass_moe_aim(const struct pass_instance *instance, struct random *random,
+                  struct adamw_window *windows);
 /* Before the interpreter of a reference is created: the scores of its routers. */
 void pass_moe_lend(const struct stack_graph *graph);
 /* To a reference from this row of the pass on; by the law `model` what the latest pass chose. */

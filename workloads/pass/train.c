@@ -37,20 +37,23 @@ static enum status check_precisions(const struct declaration *declaration,
     return STATUS_OK;
 }
 
-/* Every block must have one. */
+/* Every block must have one; next to a tie of scores, rounding decides what a router trains. */
 static enum status check_derivatives(const struct declaration *declaration,
                                      const struct stack *stack, struct error *err)
 {
     for (uint32_t p = 0; p < stack->stack_count; p++)
         for (uint32_t i = 0; i < stack->stack[p].of_count; i++) {
-            char path[48];
+            char path[64];
 
-            if (stack->stack[p].of[i].kind != STACK_MOE)
+            if (stack->stack[p].of[i].kind != STACK_MOE ||
+                stack->stack[p].of[i].moe.routing.law != MOE_MODEL)
                 continue;
-            snprintf(path, sizeof(path), "model.stack[%u].of[%u].moe", (unsigned)p, (unsigned)i);
+            snprintf(path, sizeof(path), "model.stack[%u].of[%u].moe.routing.law", (unsigned)p,
+                     (unsigned)i);
             return declaration_error(declaration, path, err,
-                                     "a mixture of experts has no derivative here; remove `train`, "
-                                     "or write `mlp` in place of `moe`");
+                                     "a mixture is trained by a law that says which experts a "
+                                     "token has; write law: uniform or law: zipf, or remove "
+                                     "`train`");
         }
     return STATUS_OK;
 }
@@ -75,6 +78,7 @@ enum status pass_train_check(const struct declaration *declaration,
     TRY(adamw_declaration_check(declaration, "train", &written->adamw, err));
     ret->adamw = written->adamw;
     TRY(check_derivatives(declaration, &ret->stack, err));
+    ret->stack.trains = true;
     if (ret->length < 2)
         return declaration_error(declaration, "sequence_length", err,
                                  "of one token attention has no gradient; write at least 2");
@@ -120,7 +124,7 @@ enum status pass_train_bytes(const struct pass_parameters *parameters, uint64_t 
     *ret = (unsigned __int128)elements * (3 * f32 + size + (storage == DTYPE_F32 ? 0 : size)) +
            (unsigned __int128)plan.pool * size +
            OP_TOKENS_LENGTH((unsigned __int128)sequences * parameters->length) * sizeof(int32_t) +
-           PASS_LOSS_SLOTS * f32;
+           PASS_LOSS_SLOTS * f32 + pass_moe_bytes(&graph);
     *ret_largest = elements * f32;
     for (uint32_t i = 0; i < graph.graph->value_count; i++)
         if (!graph.graph->values[i].lent && graph.graph->values[i].count * size > *ret_largest)

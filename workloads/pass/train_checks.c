@@ -66,6 +66,7 @@ static enum status check_passes(const struct pass_instance *instance, struct pas
 
     TRY(pass_refer(&instance->base.work, passes->sequences, passes->length, &wanted, &reference,
                    err));
+    TRY(pass_moe_give(instance, reference, 0, err));
     TRY(stack_reference_forward(reference, instance->weights, passes->tokens, passes->targets,
                                 err));
     TRY(stack_reference_backward(reference, err));
@@ -211,6 +212,7 @@ static enum status check_prefix(const struct pass_instance *instance, struct pas
     CLEANUP(stack_reference_drop) struct stack_reference *reference = NULL;
 
     TRY(pass_refer(&instance->base.work, 1, count, &wanted, &reference, err));
+    TRY(pass_moe_give(instance, reference, from, err));
     TRY(stack_reference_forward(reference, instance->weights, passes->tokens + from,
                                 passes->targets + from, err));
     return trained_check_prefix(&instance->training->of, reference, from, &tolerance, sink, err);
@@ -230,6 +232,7 @@ static enum status spot_step(struct pass_instance *instance, struct passes *pass
     TRY(fetch_weights(instance, err));
     trained_draw_windows(&training->of, passes->tokens, rows, instance->length, &passes->random,
                          passes->windows);
+    pass_moe_aim(instance, &passes->random, passes->windows);
     TRY(begin_update(instance, add_unused(instance, passes), passes, err));
     TRY(run_over_nan(instance, passes, err));
     trained_report_live(&passes->update, instance->layout.count, true, "gradients.live", sink);
@@ -247,6 +250,8 @@ enum status pass_train_spot_check(struct pass_instance *instance, uint64_t secre
     if (!passes.windows)
         return error_no_memory(err);
     random_init(&passes.random, secret, STREAM_CHECKED);
+    TRY(pass_moe_draw(instance, secret, err));
     TRY(spot_step(instance, &passes, sink, err));
-    return pass_check_nodes(instance, secret, sink, err);
+    TRY(pass_check_nodes(instance, secret, sink, err));
+    return pass_moe_draw(instance, 0, err);
 }

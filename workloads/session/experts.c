@@ -2,8 +2,8 @@
 #include "workloads/graph/operators.h"
 #include "workloads/session/session.h"
 
-static struct op_experts experts_of(const struct session *session, const struct graph_node *node,
-                                    uint32_t gates)
+struct op_experts session_experts(const struct session *session, const struct graph_node *node,
+                                  uint32_t gates)
 {
     return (struct op_experts){
         .rows = session->tokens->rows,
@@ -15,7 +15,7 @@ static struct op_experts experts_of(const struct session *session, const struct 
 
 static enum status choose(struct session *session, const struct graph_node *node, struct error *err)
 {
-    const struct op_experts op = experts_of(session, node, node->out[0]);
+    const struct op_experts op = session_experts(session, node, node->out[0]);
 
     return op_experts_choose(session->ops, &op, session_at(session, node->in[0]),
                              session_at(session, node->out[1]), err);
@@ -23,21 +23,29 @@ static enum status choose(struct session *session, const struct graph_node *node
 
 static enum status assign(struct session *session, const struct graph_node *node, struct error *err)
 {
-    const struct op_experts op = experts_of(session, node, node->out[0]);
+    const struct op_experts op = session_experts(session, node, node->out[0]);
 
     return op_experts_assign(session->ops, &op, session->places[node->in[0]].buffer, err);
 }
 
-/* Whether a product before it goes by the same gates, whose lists there are then. */
-static bool is_sorted(const struct session *session, const struct graph_node *node)
+/* Whether the lists are there: the latest that needed some went by the same gates. */
+static bool is_sorted(const struct session *session, const struct graph_node *node, uint32_t gates)
 {
-    const struct graph_node *first =
-        session->graph->nodes + session->graph->values[node->in[2]].writer;
-
-    for (const struct graph_node *i = first + 1; i < node; i++)
-        if (i->op == node->op && i->in[2] == node->in[2])
-            return true;
+    for (const struct graph_node *i = node; i-- > session->graph->nodes;) {
+        if (i->op == &graph_op_expert_product)
+            return i->in[2] == gates;
+        if (i->op == &graph_op_expert_product_gradient)
+            return i->in[3] == gates;
+    }
     return false;
+}
+
+enum status session_sort_experts(struct session *session, const struct graph_node *node,
+                                 uint32_t gates, struct error *err)
+{
+    const struct op_experts op = session_experts(session, node, gates);
+
+    return is_sorted(session, node, gates) ? STATUS_OK : op_experts_sort(session->ops, &op, err);
 }
 
 static enum status product(struct session *session, const struct graph_node *node,
@@ -45,7 +53,7 @@ static enum status product(struct session *session, const struct graph_node *nod
 {
     const struct graph_value *w = graph_input(session->graph, node, 1);
     const struct op_experts_product op = {
-        .of = experts_of(session, node, node->in[2]),
+        .of = session_experts(session, node, node->in[2]),
         .x = session_at(session, node->in[0]),
         .w = session_at(session, node->in[1]),
         .y = session_at(session, node->out[0]),
@@ -54,8 +62,7 @@ static enum status product(struct session *session, const struct graph_node *nod
         .each = session->places[node->in[0]].columns != graph_size(w, 1),
     };
 
-    if (!is_sorted(session, node))
-        TRY(op_experts_sort(session->ops, &op.of, err));
+    TRY(session_sort_experts(session, node, node->in[2], err));
     return op_experts_product(session->ops, &op, err);
 }
 
@@ -69,7 +76,7 @@ static enum status combine(struct session *session, const struct graph_node *nod
 {
     const bool adds = takes_sum(session, node) == 2;
     const uint32_t out = node[adds].out[0];
-    const struct op_experts op = experts_of(session, node, node->in[1]);
+    const struct op_experts op = session_experts(session, node, node->in[1]);
 
     return op_experts_combine(session->ops, &op, session_at(session, node->in[0]),
                               adds ? session_at(session, node[1].in[1]) : (struct operand){0},

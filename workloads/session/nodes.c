@@ -41,9 +41,10 @@ static const struct {
     enum reach reach;
 } reaches[] = {
     {&graph_op_attention_gradient, REACH_SEQUENCE}, {&graph_op_column_sum, REACH_COLUMNS},
-    {&graph_op_embedding_gradient, REACH_COLUMNS},  {&graph_op_head_norm_gradient, REACH_ALL},
-    {&graph_op_layer_norm_gradient, REACH_ALL},     {&graph_op_position_gradient, REACH_COLUMNS},
-    {&graph_op_rms_norm_gradient, REACH_ALL},       {&graph_op_weight_gradient, REACH_COLUMNS},
+    {&graph_op_embedding_gradient, REACH_COLUMNS},  {&graph_op_expert_product_gradient, REACH_ALL},
+    {&graph_op_head_norm_gradient, REACH_ALL},      {&graph_op_layer_norm_gradient, REACH_ALL},
+    {&graph_op_position_gradient, REACH_COLUMNS},   {&graph_op_rms_norm_gradient, REACH_ALL},
+    {&graph_op_weight_gradient, REACH_COLUMNS},
 };
 
 struct window {
@@ -200,7 +201,9 @@ static enum status give_indices(struct part *part, uint32_t value, struct error 
     if (!indices)
         return error_no_memory(err);
     for (uint32_t i = 0; !place->buffer && i < part->of[value]; i++)
-        before += session->graph->values[i].role == GRAPH_INDICES ? session->tokens->rows : 0;
+        before += session->graph->values[i].role == GRAPH_INDICES && !session->places[i].buffer
+                      ? session->tokens->rows
+                      : 0;
     graph_interpreter_give(part->interpreter, value, (struct graph_array){.i32 = indices});
     return device_download(place->buffer ? place->buffer : session->tokens->buffer,
                            (before + part->from * columns) * sizeof(*indices), indices,
@@ -284,6 +287,9 @@ static enum status row_of_gradient(const struct part *part, const struct graph_n
     const struct session *session = part->session;
 
     *ret = (struct row){.columns = {0, session->places[value].columns}};
+    if (node->op == &graph_op_expert_product_gradient) /* any, of any expert */
+        ret->on_device = ret->here = random_next_below(
+            session->spot.random, session->graph->values[value].count / ret->columns.count);
     if (part->reach != REACH_COLUMNS)
         return STATUS_OK;
     ret->columns = part->columns;

@@ -148,12 +148,14 @@ extern const struct lowering session_lowerings[]; /* of the operators; ends with
  * and attention without probabilities.
  */
 extern const struct lowering session_stack_lowerings[];
-/* Of mixtures of experts, by ops_experts. */
-extern const struct lowering session_experts_lowerings[];
 /* Their gradients, by ops_stack_backward. */
 extern const struct lowering session_stack_backward_lowerings[];
 /* Products with the weights of `packed`, by ops_packed. */
 extern const struct lowering session_packed_lowerings[];
+/* Of mixtures of experts, by ops_experts. */
+extern const struct lowering session_experts_lowerings[];
+/* Their gradients, and a choice that is given, by ops_experts_backward; before those. */
+extern const struct lowering session_experts_backward_lowerings[];
 
 struct operand session_at(const struct session *session, uint32_t value);
 /* The matrix in few bits that a node multiplies with; NULL: none. */
@@ -164,6 +166,12 @@ struct op_matrix session_matrix(const struct session *session, uint32_t value, b
 /* A layer norm of these values; `bias` may be the gradient's, for its place. */
 struct op_norm session_norm(const struct session *session, const struct graph_node *node,
                             const uint32_t *x_gain_bias_mean_rstd);
+/* Gates, of the node's `top` experts a row. */
+struct op_experts session_experts(const struct session *session, const struct graph_node *node,
+                                  uint32_t gates);
+/* The rows of each expert by the gates, unless the latest node before that needed them has them. */
+enum status session_sort_experts(struct session *session, const struct graph_node *node,
+                                 uint32_t gates, struct error *err);
 /* Whether what `node` writes goes into the next node alone, which is of this operator. */
 bool session_is_followed(const struct session *session, const struct graph_node *node,
                          const struct graph_op *op);
