@@ -56,7 +56,8 @@
     HEAD("1", "520", "fp32")                                                                       \
     "  width: 128\n" RMS "    - of: [{embedding: {vocabulary: 9000}}]\n"                           \
     "    - of: [{attention: {heads: 4, kv_heads: 1, rope: 10000}},\n"                              \
-    "           {mlp: {width: 256, gate: silu}}]\n"                                                \
+    "           {mlp: {width: 256, gate: silu}},\n"                                                \
+    "           {moe: {experts: 8, top: 2, width: 64, routing: {law: uniform}}}]\n"                \
     "    - of: [{norm: {}}, {head: {vocabulary: 9000}}]\n"
 
 static const char *const stacks[] = {LLAMA, QWEN, GPT2("true"), GPT2("false"), MOE, ODD_MOE};

@@ -54,22 +54,28 @@ KERNEL(experts_weigh, const GLOBAL storage *scores, const GLOBAL i32 *routing,
     }
 }
 
-/* Of a softmax: out = g (dg - mean of dg by g), whose weights, rounded, do not add up to 1. */
+/*
+ * Of a softmax whose weights, rounded, do not add up to 1: out = g (dg - mean of dg by g), as a sum
+ * of differences: where one weight is nearly 1, its dg is nearly that mean.
+ */
 KERNEL(experts_weigh_backward, const GLOBAL f32 *up, const GLOBAL storage *gates,
        GLOBAL storage *out, u64 up_offset, u64 gates_offset, u64 out_offset, u64 rows, u64 experts)
 {
-    GROUP_SCRATCH;
-
     for (u64 r = GROUP; r < rows; r += GROUPS) {
         const GLOBAL f32 *from = up + up_offset + r * experts;
         const GLOBAL storage *row = gates + gates_offset + r * experts;
         GLOBAL storage *to = out + out_offset + r * experts;
-        f32 sum, all;
 
-        SUM_OVER(sum, experts, LOAD(row, i) * from[i]);
-        SUM_OVER(all, experts, LOAD(row, i));
-        for (u64 e = LANE; e < experts; e += LANES)
-            STORE(to, e, LOAD(row, e) * (from[e] - sum / all));
+        for (u64 e = LANE; e < experts; e += LANES) {
+            const f32 g = LOAD(row, e);
+            f32 sum = 0.0f, all = 0.0f;
+
+            for (u64 f = 0; g != 0.0f && f < experts; f++) {
+                sum = F_FMA(LOAD(row, f), from[e] - from[f], sum);
+                all += LOAD(row, f);
+            }
+            STORE(to, e, g != 0.0f ? g * sum / all : 0.0f);
+        }
     }
 }
 
