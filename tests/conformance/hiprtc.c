@@ -1,6 +1,6 @@
 /*
- * Every kernel by the real HIPRTC, as the backend compiles it, for an arch of each family: no device
- * is needed. Usage: conformance_hiprtc [ARCH...]
+ * Every kernel by the real HIPRTC, as the backend compiles it, for an arch of each family: no
+ * device is needed. Usage: conformance_hiprtc [ARCH...]
  *
  * HIPRTC has ended the process on an arch that it does not know, so each arch is a child of its
  * own; a crash becomes a named error of that arch. Exit status 77 where HIPRTC is not installed.

@@ -98,12 +98,12 @@ static const struct golden golden[] = {
      "kind"},
     {"workload: mine\nversion: 1\n",
      "mine.yaml:1: `kind` is missing; write `kind: ` and "
-     "batched_inference, convolution, endpoint, gemm, generation, memory_bound, onnx, pass, "
-     "program, synthetic or training_step"},
+     "batched_inference, convolution, endpoint, gemm, generation, launch, memory_bound, "
+     "onnx, pass, program, synthetic, training_step or transfer"},
     {"workload: mine\nkind: memory-bound\n",
      "mine.yaml:2: there is no kind \"memory-bound\"; "
-     "write batched_inference, convolution, endpoint, gemm, generation, "
-     "memory_bound, onnx, pass, program, synthetic or training_step"},
+     "write batched_inference, convolution, endpoint, gemm, generation, launch, "
+     "memory_bound, onnx, pass, program, synthetic, training_step or transfer"},
     {"suite: mine\nversion: 1\n",
      "mine.yaml:1: this declares a suite; a workload starts with `workload: NAME`"},
     {"workload: Mine\nversion: 1\nkind: memory_bound\ndescription: A test\n"

@@ -15,7 +15,7 @@ static const struct {
     {"channels", 6},    {"filters", 10},   {"prompt", 9},     {"output", 7},
     {"min", 2},         {"max", 8}, /* of a server's requests */
     {"kv_heads", 1},    {"head", 16},      {"times", 1},      {"experts", 7},
-    {"top", 2},
+    {"top", 2},         {"group", 32},
 };
 
 /* Of a list of shapes; more of them differ in size alone. */
