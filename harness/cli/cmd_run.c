@@ -676,8 +676,7 @@ const struct command command_run = {
         "  assay run gemm --precision fp32,bf16 --implementation portable,vendor\n"
         "  assay run triad --device cpu:0 --over threads=1..8x2\n"
         "  assay run triad my-model.yaml --protocol standard --db evidence.db\n"
-        "  assay run llama_135m_pass copy gemm_1024 launch_queued --device cpu:0 --trace "
-        "pass.json\n"
+        "  assay run llama_135m_pass copy launch_queued --device cpu:0 --trace pass.json\n"
         "  assay run --resume last",
     .options = options,
     .groups = GROUP_STORE | GROUP_JSON | GROUP_STACK | GROUP_QUIET,

@@ -280,6 +280,15 @@
       "|| '.lo') IS m.body ->> 'lo' AND e.body ->> ('$.metrics.' || (m.body ->> 'metric') || "     \
       "'.hi') IS m.body ->> 'hi')")
 
+/* What the run of a campaign enters in its log beside a head c of it, and its date. */
+#define RUN_RECORDS                                                                                \
+    "checkpoint c JOIN campaign g ON g.id = c.campaign JOIN about a ON a.campaign = g.record JOIN "\
+    "record r ON r.id = a.record AND r.log = c.log WHERE r.type IN ('choice', 'doctor', 'dump', "  \
+    "'estimate', 'event', 'trial', 'trial_begin')"
+#define RUN_DATE                                                                                   \
+    "coalesce(r.body ->> '$.utc_ns', r.body ->> '$.created_utc_ns', r.body ->> "                   \
+    "'$.started_utc_ns', r.body ->> '$.ended_utc_ns')"
+
 /* Those that a step reports, or has run at its place. */
 #define VERIFY_STEP_RULES(X)                                                                       \
     /* of any step */                                                                              \
@@ -525,12 +534,13 @@
     X(HEAD_DATES, "head_dates", COMPLETE, WRONG, "checkpoint",                                     \
       "it is dated %s ns, and the record %s, of type %s, which %s it in the log, %s ns",           \
       "SELECT c.id, c.utc_ns, min(r.id), r.type, CASE WHEN r.leaf < c.size THEN 'is before' ELSE " \
-      "'is after' END, coalesce(r.body ->> '$.utc_ns', r.body ->> '$.created_utc_ns', r.body ->> " \
-      "'$.started_utc_ns', r.body ->> '$.ended_utc_ns') AS at FROM checkpoint c JOIN campaign g ON "\
-      "g.id = c.campaign JOIN about a ON a.campaign = g.record JOIN record r ON r.id = a.record "  \
-      "AND r.log = c.log WHERE r.type IN ('choice', 'doctor', 'dump', 'estimate', 'event', "       \
-      "'trial', 'trial_begin') AND CASE WHEN r.leaf < c.size THEN at > c.utc_ns ELSE at < "        \
-      "c.utc_ns END GROUP BY c.id")                                                                \
+      "'is after' END, " RUN_DATE " AS at FROM " RUN_RECORDS " AND CASE WHEN r.leaf < c.size THEN "\
+      "at > c.utc_ns ELSE r.type = 'trial_begin' AND at < c.utc_ns END GROUP BY c.id")             \
+    X(HEAD_DATES_BACK, "head_dates_back", COMPLETE, NOTE, "checkpoint",                            \
+      "it is dated %s ns, and the record %s, of type %s, which is after it in the log, %s ns: the "\
+      "date was set back meanwhile",                                                               \
+      "SELECT c.id, c.utc_ns, min(r.id), r.type, " RUN_DATE " AS at FROM " RUN_RECORDS " AND "     \
+      "r.leaf >= c.size AND r.type <> 'trial_begin' AND at < c.utc_ns GROUP BY c.id")              \
     X(PLAN_UNPROVEN, "plan_unproven", COMPLETE, NOTE, "campaign",                                  \
       "that campaign %.8s was planned before its first trial is not proven: there is no "          \
       "checkpoint of its plan",                                                                    \

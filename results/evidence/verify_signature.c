@@ -454,6 +454,7 @@ enum status verify_signatures(struct verify *verify, struct error *err)
     check_stamps(verify);
     verify_rule_check(verify, VERIFY_RULE_PLAN_UNPROVEN, NULL);
     verify_rule_check(verify, VERIFY_RULE_HEAD_DATES, NULL);
+    verify_rule_check(verify, VERIFY_RULE_HEAD_DATES_BACK, NULL);
     verify_rule_check(verify, VERIFY_RULE_PLAN_HEAD_PLACE, NULL);
     if (verify_asks_for_authors(verify->options)) {
         check_cover(verify);

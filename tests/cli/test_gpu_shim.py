@@ -189,7 +189,7 @@ verify: {{{verify}}}
             page = file.read()
         for word in ("Loss scale", "Calibration", "<li>embedding_forward: "):
             self.assertIn(word, page)
-        self.assertRegex(page, r'<th scope="row" class="wrap">workloads/kernels/transformer')
+        self.assertRegex(page, r'<th scope="row" class="wrap">workloads/(<wbr>)?kernels/(<wbr>)?transformer')
 
     def measure_gemm(self, command, *arguments, declaration=None, **changes):
         protocol = self.write("evidence.yaml", self.EVIDENCE)

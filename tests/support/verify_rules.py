@@ -313,7 +313,8 @@ class Trials:
                 "SELECT a.campaign, r.log, r.leaf, r.type FROM about a JOIN record r ON r.id = a.record"):
             utc_ns = json.loads(bodies[log, leaf]).get(DATED[kind]) if (log, leaf) in bodies else None
             for head in heads.get(campaign, ()) if isinstance(utc_ns, int) else ():
-                if head["log"] == log and (utc_ns > head["utc_ns"] if leaf < head["leaf"] else utc_ns < head["utc_ns"]):
+                if head["log"] == log and (utc_ns > head["utc_ns"] if leaf < head["leaf"] else
+                                           kind == "trial_begin" and utc_ns < head["utc_ns"]):
                     self.verifier.wrong("complete", "checkpoint", head["id"], "is not dated between the records around it")
 
     def one_device(self):
