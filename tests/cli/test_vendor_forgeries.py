@@ -297,8 +297,8 @@ FORGERIES = {
     "samples of other iterations than were chosen": (stored_choice, "trial"),
     "a choice after its trials": (record("choice", lambda body: body.update(
         created_utc_ns=int(body["created_utc_ns"]) + 10 ** 13)), "checkpoint"),
-    "an end before its plan's head": (record("event", lambda body: body.update(
-        utc_ns=int(body["utc_ns"]) - 10 ** 13) if body["event"] == "finished" else False), "checkpoint"),
+    "an end after the head of the end": (record("event", lambda body: body.update(
+        utc_ns=int(body["utc_ns"]) + 10 ** 13) if body["event"] == "finished" else False), "checkpoint"),
     "estimate deleted": (lambda owner: owner.drop("type = 'estimate'"), "cell"),
     "garbage in gap_ns": (samples("UPDATE series SET data = randomblob(length(data)) WHERE " + GAPS), "series"),
     "another sum of gap_ns": (samples("UPDATE series SET total = total + 1 WHERE " + GAPS), "series"),
