@@ -62,6 +62,13 @@
 
 static const char *const stacks[] = {LLAMA, QWEN, GPT2("true"), GPT2("false"), MOE, ODD_MOE};
 #define STACKS (sizeof(stacks) / sizeof(stacks[0]))
+/* Lies are told of one mixture, which has all that mixtures launch, and under a sanitizer of none:
+ * each takes a check in fp64, many times as long there. */
+#ifdef __SANITIZE_ADDRESS__
+#define LIED_STACKS (STACKS - 2)
+#else
+#define LIED_STACKS (STACKS - 1)
+#endif
 static const enum precision precisions[] = {PRECISION_FP32, PRECISION_BF16};
 static struct device *device;
 
@@ -175,7 +182,7 @@ TEST(one_launch)
 {
     if (!device)
         skip();
-    for (size_t i = 0; i < STACKS; i++) {
+    for (size_t i = 0; i < LIED_STACKS; i++) {
         struct model_running running;
 
         model_running_start(&running, device, stacks[i], PRECISION_BF16);
@@ -241,7 +248,7 @@ TEST(wrong_numbers)
 
     if (!device)
         skip();
-    for (size_t i = 0; i < STACKS; i++) {
+    for (size_t i = 0; i < LIED_STACKS; i++) {
         for (size_t p = 0; p < 2; p++) {
             struct model_running running;
 
@@ -255,7 +262,8 @@ TEST(wrong_numbers)
         }
     }
     for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++)
-        assert_true(told[k] > 0);
+        assert_true(told[k] > 0 ||
+                    (LIED_STACKS < STACKS - 1 && !strncmp(all[k].kernel, "experts_", 8)));
 }
 
 /* ---- what is refused, and what it costs ---- */
