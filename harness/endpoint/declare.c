@@ -150,7 +150,7 @@ static enum status check_digest(const struct declaration *declaration, const cha
     return prompts->sha256 ? STATUS_OK : error_no_memory(err);
 }
 
-/* A stored declaration has no files beside it: its digest is what counts. */
+/* A stored declaration comes without its files: the digest is compared. */
 static enum status check_prompts(const struct declaration *declaration, const char *path,
                                  struct endpoint_declaration *endpoint, struct error *err)
 {

@@ -43,11 +43,11 @@ void worker_state_seen(const struct worker_state *before, pid_t pid, bool takes_
 int64_t worker_state_steered(pid_t pid);
 
 /*
- * How much a worker has, when it says hello, that nobody tells of: mapped files that neither the
+ * How many undeclared things a worker has when it says hello: mapped files that neither the
  * program nor a library which it needs (core/elf.h) needs, executable memory without a file, and
  * threads besides the first; and whether the worker or this process has preloads in the environment
  * that it was started with; of another program than assay's own (`own`) only whether its
- * environment has preloads that it was not given. -1: not known, or preloads are told of: it was
+ * environment has preloads that it was not given. -1: not known, or preloads are declared: it was
  * given some (`given`), or the loader has a list of them (in `root`, NULL: the same).
  */
 int64_t worker_state_hidden(pid_t pid, bool own, bool given, const char *root);

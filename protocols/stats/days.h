@@ -2,10 +2,10 @@
  * days - on which days values were measured.
  *
  * What differs between two days (heat, neighbours, what a host was moved to) all values of a day
- * have in common, so that many values of few days say little of their mean. Days are told by the
- * nights between them: gaps of six hours and more that are three times as long as the usual one.
- * Values at equal distances have none; those that span two days and more are cut into stretches of
- * about 24 hours. What was measured within one day is of one.
+ * have in common, so that many values of few days say little of their mean. Days are recognised by
+ * the nights between them: gaps of six hours and more that are three times as long as the usual
+ * one. Values at equal distances have none; those that span two days and more are cut into
+ * stretches of about 24 hours. What was measured within one day is of one.
  */
 #ifndef ASSAY_PROTOCOLS_STATS_DAYS_H
 #define ASSAY_PROTOCOLS_STATS_DAYS_H

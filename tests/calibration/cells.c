@@ -81,7 +81,7 @@ static void make_levels(const struct cell *cell, double spread, struct random *r
     }
 }
 
-/* Trials of a day are a minute apart; 0: not told. */
+/* Trials of a day are a minute apart; 0: unknown. */
 static int64_t started_utc_ns(const struct cell *cell, size_t trial)
 {
     const int64_t minute_ns = INT64_C(60000000000), day_ns = 24 * 60 * minute_ns;

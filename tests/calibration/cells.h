@@ -47,7 +47,7 @@ struct cell {
     double neighbours; /* correlation of the processes' levels, which are normal then */
     size_t days;       /* > 0: on which the trials are measured, as many on each */
     double of_day;     /* share of the levels' variance that the trials of a day have in common */
-    bool no_times;     /* the engine is not told when */
+    bool no_times;     /* the engine does not get the times */
     double waves;      /* > 0: a sine of 2 % over a campaign of so many periods, at any phase */
 };
 

@@ -194,7 +194,7 @@ class Trace(CliTest):
 
     @thorough
     def test_experts(self):
-        """What experts read follows from the routing: it is not told."""
+        """What experts read depends on the routing: the trace leaves it out."""
         _, tracks = self.tracks(self.run_traced("moe_tiny_decode", "--precision", "fp32", "--batch", "1"))
         self.assert_ends_meet(tracks)
         products = [event for event in tracks["operations"] if event["args"]["operator"] == "expert_product"]

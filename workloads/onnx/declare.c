@@ -308,7 +308,7 @@ static enum status check(const struct declaration *declaration, struct workload 
         const struct onnx_paths paths = paths_of(declaration->data);
 
         TRY(onnx_check_files(declaration, &paths, parameters, err));
-    } /* a stored declaration has no files beside it */
+    } /* a stored declaration comes without its files */
     workload->parameters = parameters;
     parameters = NULL;
     return STATUS_OK;

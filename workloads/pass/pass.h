@@ -154,7 +154,7 @@ enum status pass_moe_give(const struct pass_instance *instance,
                           const struct stack_reference *reference, uint64_t row, struct error *err);
 /*
  * The scores in that reference, which has run, of the experts that the routers chose on the device
- * for `rows` from this one on, beside its largest: near a tie either may be chosen.
+ * for `rows` from this one on, and its largest: near a tie either may be chosen.
  */
 enum status pass_moe_compare(const struct pass_instance *instance, uint64_t row, uint64_t rows,
                              struct comparison *comparison, struct error *err);
