@@ -65,7 +65,7 @@ static size_t slow_start(const struct view *view, double *work, double tolerance
     median = order_select(work, n, n / 2);
     for (i = 0; i < n; i++)
         work[i] = fabs(x[i] - median);
-    scale = START_DISTANCE * 1.4826 * order_select(work, n, n / 2) + tolerance;
+    scale = START_DISTANCE * MAD_TO_SD * order_select(work, n, n / 2) + tolerance;
     side = x[0] > median ? 1 : -1;
     while (run < most && side * (x[run] - median) > scale)
         run++;

@@ -12,7 +12,6 @@
 #define POWER 0.8
 #define NEEDED_MAX 1000
 #define INFINITE_DF 1e7
-#define MAD_TO_SD 1.4826 /* of a normal distribution */
 
 const char *unit_verdict_name(enum unit_verdict verdict)
 {

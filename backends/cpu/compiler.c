@@ -102,23 +102,32 @@ static void take_environment(char *ret[ENVIRONMENT_MAX])
     ret[count] = NULL;
 }
 
-/* One question to a compiler; its first line, printable, heap. */
-static enum status ask(const char *command, const char *question, char **ret, struct error *err)
+/* What a program writes in the compilers' environment, `most` bytes at most, heap. */
+static enum status answer_of(char *const *argv, size_t most, char **ret, struct process_exit *exit,
+                             struct error *err)
 {
-    char *argv[] = {(char *)command, (char *)question, NULL}, *environment[ENVIRONMENT_MAX];
+    char *environment[ENVIRONMENT_MAX];
     const struct process_call call = {.argv = argv,
                                       .envp = environment,
                                       .settings = process_plain,
                                       .error_fd = -1,
                                       .wake_fd = -1,
                                       .timeout_ns = ANSWER_TIMEOUT_NS,
-                                      .max_output = 4096};
+                                      .max_output = most};
+
+    take_environment(environment);
+    return process_call(&call, ret, NULL, exit, err);
+}
+
+/* One question to a compiler; its first line, printable, heap. */
+static enum status ask(const char *command, const char *question, char **ret, struct error *err)
+{
+    char *argv[] = {(char *)command, (char *)question, NULL};
     struct process_exit exit = {0};
     AUTO_FREE char *output = NULL;
     struct text line;
 
-    take_environment(environment);
-    TRY(process_call(&call, &output, NULL, &exit, err));
+    TRY(answer_of(argv, 4096, &output, &exit, err));
     if (!exit.exited || exit.code != 0)
         return error_set(err, STATUS_UNAVAILABLE, "%s %s ended with exit status %d", command,
                          question, exit.code);
@@ -237,15 +246,7 @@ enum status cpu_compiler_find(struct cpu_compiler *ret, struct error *err)
  */
 static void add_program(struct backend_file_list *ret, const char *program, const char *version)
 {
-    char *argv[] = {NULL, (char *)"--list", NULL, NULL}, *environment[ENVIRONMENT_MAX],
-         *rest = NULL;
-    const struct process_call call = {.argv = argv,
-                                      .envp = environment,
-                                      .settings = process_plain,
-                                      .error_fd = -1,
-                                      .wake_fd = -1,
-                                      .timeout_ns = ANSWER_TIMEOUT_NS,
-                                      .max_output = LOG_MAX};
+    char *argv[] = {NULL, (char *)"--list", NULL, NULL}, *rest = NULL;
     AUTO_FREE char *loader = NULL, *output = NULL;
     char file[PATH_MAX];
     struct process_exit exit;
@@ -255,8 +256,7 @@ static void add_program(struct backend_file_list *ret, const char *program, cons
         return;
     argv[0] = loader;
     argv[2] = file;
-    take_environment(environment);
-    if (process_call(&call, &output, NULL, &exit, NULL) != STATUS_OK)
+    if (answer_of(argv, LOG_MAX, &output, &exit, NULL) != STATUS_OK)
         return;
     for (char *line = strtok_r(output, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
         char *path = strchr(line, '/'), *end = path ? strstr(path, " (0x") : NULL;

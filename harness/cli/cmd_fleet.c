@@ -1,6 +1,5 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/judging.h"
-#include "harness/core/clock.h"
 #include "harness/core/text.h"
 #include "reports/fleet_document.h"
 #include "results/analysis/fleet.h"
@@ -32,15 +31,10 @@ static enum status read_share(const struct command_line *line, int key, const ch
 static enum status ask(const struct command_line *line, struct judging_request *ret,
                        struct error *err)
 {
-    const char *since = command_value(line, KEY_SINCE);
     int64_t since_utc_ns = 0;
     json_t *request;
 
-    if (since && !text_parse_moment_ns(since, clock_utc_ns(), &since_utc_ns))
-        return error_set(err, STATUS_INVALID,
-                         "--since %s: write a date (2026-11-20, 2026-11-20T15:52; UTC) or an age "
-                         "(7d, 12h, 30min)",
-                         since);
+    TRY(command_since(line, KEY_SINCE, &since_utc_ns, err));
     request = json_pack("{s:s, s:s?, s:s?, s:s?, s:I}", "workload", line->arguments[0], "precision",
                         command_value(line, KEY_PRECISION), "protocol",
                         command_value(line, KEY_PROTOCOL), "device",

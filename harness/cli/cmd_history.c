@@ -6,7 +6,6 @@
 #include "harness/cli/output.h"
 #include "harness/cli/results_view.h"
 #include "harness/cli/with_store.h"
-#include "harness/core/clock.h"
 #include "harness/core/log.h"
 #include "harness/core/member.h"
 #include "protocols/comparability.h"
@@ -78,7 +77,6 @@ static void say_series(struct doc *doc, const json_t *series, const char *databa
 static enum status read_filter(const struct command_line *line, struct store *store,
                                struct store_filter *filter, json_t **ret_row, struct error *err)
 {
-    const char *since = command_value(line, KEY_SINCE);
     const char *word = line->argument_count > 0 ? line->arguments[0] : NULL;
     struct store_filter one = {0};
     json_auto_t *rows = NULL;
@@ -86,11 +84,7 @@ static enum status read_filter(const struct command_line *line, struct store *st
     *filter = (struct store_filter){.device = command_value(line, KEY_DEVICE),
                                     .protocol = command_value(line, KEY_PROTOCOL),
                                     .hide_archived = true};
-    if (since && !text_parse_moment_ns(since, clock_utc_ns(), &filter->since_utc_ns))
-        return error_set(err, STATUS_INVALID,
-                         "--since %s: write a date (2026-11-20, 2026-11-20T15:52; UTC) or an age "
-                         "(7d, 12h, 30min)",
-                         since);
+    TRY(command_since(line, KEY_SINCE, &filter->since_utc_ns, err));
     if (!word || (!strchr(word, '/') && word[0] != '@')) {
         filter->workload = word;
         return STATUS_OK;

@@ -6,7 +6,6 @@
 #include "harness/cli/results_view.h"
 #include "harness/cli/with_store.h"
 #include "harness/core/cleanup.h"
-#include "harness/core/clock.h"
 #include "harness/core/log.h"
 #include "harness/core/member.h"
 #include "reports/results_document.h"
@@ -40,7 +39,6 @@ static enum status read_filter(const struct command_line *line, struct store *st
                                struct store_filter *filter, struct error *err)
 {
     const char *limit = command_value(line, KEY_LIMIT);
-    const char *since = command_value(line, KEY_SINCE);
     const char *sort = command_value(line, KEY_SORT);
 
     *filter = (struct store_filter){.workload = command_value(line, KEY_WORKLOAD),
@@ -52,11 +50,7 @@ static enum status read_filter(const struct command_line *line, struct store *st
                                     .limit = DEFAULT_LIMIT};
     if (limit && (!text_parse_i64(limit, &filter->limit) || filter->limit < 0))
         return error_set(err, STATUS_INVALID, "--limit %s: write a whole number, 0 for all", limit);
-    if (since && !text_parse_moment_ns(since, clock_utc_ns(), &filter->since_utc_ns))
-        return error_set(err, STATUS_INVALID,
-                         "--since %s: write a date (2026-11-20, 2026-11-20T15:52; UTC) or an age "
-                         "(7d, 12h, 30min)",
-                         since);
+    TRY(command_since(line, KEY_SINCE, &filter->since_utc_ns, err));
     if (sort && read_sort(sort, filter, err) != STATUS_OK)
         return STATUS_INVALID;
     if (line->argument_count > 0)

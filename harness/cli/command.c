@@ -8,6 +8,7 @@
 #include "harness/cli/defaults.h"
 #include "harness/cli/envelope.h"
 #include "harness/core/cleanup.h"
+#include "harness/core/clock.h"
 #include "harness/core/log.h"
 #include "harness/core/text.h"
 
@@ -115,6 +116,18 @@ enum status command_fraction(const struct command_line *line, int key, const cha
                          name, word);
     *value = parsed;
     return STATUS_OK;
+}
+
+enum status command_since(const struct command_line *line, int key, int64_t *ret, struct error *err)
+{
+    const char *since = command_value(line, key);
+
+    return !since || text_parse_moment_ns(since, clock_utc_ns(), ret)
+               ? STATUS_OK
+               : error_set(err, STATUS_INVALID,
+                           "--since %s: write a date (2026-11-20, 2026-11-20T15:52; UTC) or an "
+                           "age (7d, 12h, 30min)",
+                           since);
 }
 
 const char *command_author(const struct command_line *line, int key)

@@ -122,6 +122,13 @@ const char *command_value_at(const struct command_line *line, int key, size_t n)
 enum status command_fraction(const struct command_line *line, int key, const char *name,
                              double *value, struct error *err);
 
+/*
+ * Reads --since, the option of this key: UTC in ns into `ret`, which stays as it is where the
+ * option is not given. INVALID says what to write.
+ */
+enum status command_since(const struct command_line *line, int key, int64_t *ret,
+                          struct error *err);
+
 /* The database: --db, else ASSAY_DB (or the user's default), else assay.db in this folder. */
 const char *command_database(const struct command_line *line);
 

@@ -8,8 +8,7 @@
 #include "protocols/stats/order.h"
 
 #define WINDOW (2 * HAMPEL_REACH + 1)
-/* Standard deviations of normal noise over the median, and over the 90 % quantile, of its size. */
-#define MAD_TO_SD 1.4826
+/* The standard deviation of normal noise over the 90 % quantile of its size. */
 #define WIDE_TO_SD 0.608
 #define WIDE 0.9
 

@@ -8,6 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The standard deviation of a normal distribution over its median absolute deviation. */
+#define MAD_TO_SD 1.4826
+
 /* The value of rank `rank` (0 the least); reorders `x`. Hoare's FIND (CACM 4, 1961), median of 3.
  */
 double order_select(double *x, size_t count, size_t rank);

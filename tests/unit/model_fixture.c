@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/support/unit.h"
 #include "workloads/kernel_text.h"
 #include "workloads/ops/internal.h"
 #include "workloads/storage.h"
@@ -32,6 +33,16 @@ void model_fixture_close(struct device *device)
     json_decref(choices);
     choices = NULL;
     device_close(device);
+}
+
+int model_fixture_run(struct device **device)
+{
+    int failed;
+
+    *device = model_fixture_open();
+    failed = unit_run(NULL, NULL);
+    model_fixture_close(*device);
+    return failed;
 }
 
 void model_running_start(struct model_running *running, struct device *device, const char *yaml,

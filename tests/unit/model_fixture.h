@@ -22,6 +22,8 @@
 /* The device, or NULL after saying why the test is skipped. */
 struct device *model_fixture_open(void);
 void model_fixture_close(struct device *device); /* takes NULL */
+/* Runs the program's tests with that device in `*device` meanwhile; how many failed. */
+int model_fixture_run(struct device **device);
 
 /* A declared workload of a transformer's kind, in the portable implementation, emulated, of seed 3.
  */

@@ -11,6 +11,33 @@ void pass_fixture_note(void *context, const struct workload_check *check)
     assert_true(check->compared > 0);
 }
 
+void pass_fixture_check(struct workload_instance *base)
+{
+    struct workload_recheck first = {0}, again = {0};
+
+    ASSERT_OK(workload_verify(base, pass_fixture_note, NULL, err));
+    ASSERT_OK(workload_recheck(base, NULL, &first, err));
+    for (uint64_t secret = 1; secret <= 3; secret++)
+        ASSERT_OK(workload_spot_check(base, secret, pass_fixture_note, NULL, err));
+    ASSERT_OK(workload_recheck(base, first.text, &again, err));
+    assert_true(again.same);
+    free(first.text);
+    free(again.text);
+}
+
+void pass_fixture_each_precision(struct device *device, const char *yaml)
+{
+    static const enum precision precisions[] = {PRECISION_FP32, PRECISION_BF16, PRECISION_FP16};
+
+    for (size_t p = 0; p < sizeof(precisions) / sizeof(precisions[0]); p++) {
+        struct model_running running;
+
+        model_running_start(&running, device, yaml, precisions[p]);
+        pass_fixture_check(running.base);
+        model_running_stop(&running);
+    }
+}
+
 void pass_fixture_each_lanes(struct device *device, const char *yaml, enum precision precision,
                              void (*check)(struct workload_instance *base))
 {

@@ -10,6 +10,11 @@
 /* For workload_verify and workload_spot_check: a check compares something. */
 void pass_fixture_note(void *context, const struct workload_check *check);
 
+/* An honest instance: verified, spot-checked three times, and the same bits when checked again. */
+void pass_fixture_check(struct workload_instance *base);
+/* That, of an instance in fp32, bf16 and fp16 each. */
+void pass_fixture_each_precision(struct device *device, const char *yaml);
+
 /* Checks an instance for each number of lanes that the device could choose for the rows. */
 void pass_fixture_each_lanes(struct device *device, const char *yaml, enum precision precision,
                              void (*check)(struct workload_instance *base));

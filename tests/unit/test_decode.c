@@ -49,35 +49,12 @@
 static const char *const stacks[] = {LLAMA, QWEN, GPT2, ODD};
 static struct device *device;
 
-static void check(struct workload_instance *base)
-{
-    struct workload_recheck first = {0}, again = {0};
-
-    ASSERT_OK(workload_verify(base, pass_fixture_note, NULL, err));
-    ASSERT_OK(workload_recheck(base, NULL, &first, err));
-    for (uint64_t secret = 1; secret <= 3; secret++)
-        ASSERT_OK(workload_spot_check(base, secret, pass_fixture_note, NULL, err));
-    ASSERT_OK(workload_recheck(base, first.text, &again, err));
-    assert_true(again.same);
-    free(first.text);
-    free(again.text);
-}
-
 TEST(honest)
 {
-    static const enum precision precisions[] = {PRECISION_FP32, PRECISION_BF16, PRECISION_FP16};
-
     if (!device)
         skip();
-    for (size_t i = 0; i < sizeof(stacks) / sizeof(stacks[0]); i++) {
-        for (size_t p = 0; p < 3; p++) {
-            struct model_running running;
-
-            model_running_start(&running, device, stacks[i], precisions[p]);
-            check(running.base);
-            model_running_stop(&running);
-        }
-    }
+    for (size_t i = 0; i < sizeof(stacks) / sizeof(stacks[0]); i++)
+        pass_fixture_each_precision(device, stacks[i]);
 }
 
 TEST(lanes)
@@ -85,7 +62,7 @@ TEST(lanes)
     if (!device)
         skip();
     for (size_t i = 0; i < sizeof(stacks) / sizeof(stacks[0]); i++)
-        pass_fixture_each_lanes(device, stacks[i], PRECISION_BF16, check);
+        pass_fixture_each_lanes(device, stacks[i], PRECISION_BF16, pass_fixture_check);
 }
 
 /* ---- devices that do something else ---- */
@@ -129,7 +106,7 @@ TEST(one_launch)
         struct model_running running;
 
         model_running_start(&running, device, stacks[i], PRECISION_BF16);
-        check(running.base);
+        pass_fixture_check(running.base);
         pass_lies_drop_each(device, running.base, i, 10, "cache_fill", NULL);
         model_running_stop(&running);
     }
@@ -191,7 +168,7 @@ TEST(wrong_angles)
         struct buffer *turns = NULL;
 
         model_running_start(&running, device, LLAMA, PRECISION_FP32);
-        check(running.base);
+        pass_fixture_check(running.base);
         ASSERT_OK(op_rope_turns(((struct pass_instance *)running.base)->ops, i ? 10000.0 : 10100.0,
                                 false, i ? 299 : 300, 1, 16, &turns, err));
         begin_lies();
@@ -222,7 +199,7 @@ TEST(remembered)
     ASSERT_OK(workload_verify(running.base, pass_fixture_note, NULL, err));
     ASSERT_OK(decode_restore(instance, err));
     ASSERT_OK(running.workload.kind->iterate(running.base, err));
-    check(running.base);
+    pass_fixture_check(running.base);
     model_running_stop(&running);
 }
 
@@ -256,10 +233,5 @@ TEST(refused)
 
 int main(void)
 {
-    int failed;
-
-    device = model_fixture_open();
-    failed = unit_run(NULL, NULL);
-    model_fixture_close(device);
-    return failed;
+    return model_fixture_run(&device);
 }

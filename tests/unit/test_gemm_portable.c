@@ -158,10 +158,5 @@ TEST(portable_few_rows)
 
 int main(void)
 {
-    int failed;
-
-    device = model_fixture_open();
-    failed = unit_run(NULL, NULL);
-    model_fixture_close(device);
-    return failed;
+    return model_fixture_run(&device);
 }

@@ -194,10 +194,5 @@ TEST(refused)
 
 int main(void)
 {
-    int failed;
-
-    device = model_fixture_open();
-    failed = unit_run(NULL, NULL);
-    model_fixture_close(device);
-    return failed;
+    return model_fixture_run(&device);
 }

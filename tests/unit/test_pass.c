@@ -44,35 +44,12 @@
 static const char *const stacks[] = {LLAMA, QWEN, GPT2, ODD};
 static struct device *device;
 
-static void check(struct workload_instance *base)
-{
-    struct workload_recheck first = {0}, again = {0};
-
-    ASSERT_OK(workload_verify(base, pass_fixture_note, NULL, err));
-    ASSERT_OK(workload_recheck(base, NULL, &first, err));
-    for (uint64_t secret = 1; secret <= 3; secret++)
-        ASSERT_OK(workload_spot_check(base, secret, pass_fixture_note, NULL, err));
-    ASSERT_OK(workload_recheck(base, first.text, &again, err));
-    assert_true(again.same);
-    free(first.text);
-    free(again.text);
-}
-
 TEST(honest)
 {
-    static const enum precision precisions[] = {PRECISION_FP32, PRECISION_BF16, PRECISION_FP16};
-
     if (!device)
         skip();
-    for (size_t i = 0; i < sizeof(stacks) / sizeof(stacks[0]); i++) {
-        for (size_t p = 0; p < 3; p++) {
-            struct model_running running;
-
-            model_running_start(&running, device, stacks[i], precisions[p]);
-            check(running.base);
-            model_running_stop(&running);
-        }
-    }
+    for (size_t i = 0; i < sizeof(stacks) / sizeof(stacks[0]); i++)
+        pass_fixture_each_precision(device, stacks[i]);
 }
 
 /* Rows whose mean is next to zero beside its terms: what is off by their rounding is no finding. */
@@ -97,7 +74,7 @@ TEST(lanes)
     if (!device)
         skip();
     for (size_t i = 0; i < sizeof(stacks) / sizeof(stacks[0]); i++)
-        pass_fixture_each_lanes(device, stacks[i], PRECISION_FP32, check);
+        pass_fixture_each_lanes(device, stacks[i], PRECISION_FP32, pass_fixture_check);
 }
 
 /* ---- devices that do less ---- */
@@ -123,7 +100,7 @@ TEST(one_launch)
         struct model_running running;
 
         model_running_start(&running, device, stacks[i], PRECISION_BF16);
-        check(running.base);
+        pass_fixture_check(running.base);
         pass_lies_drop_each(device, running.base, i, 10, NULL, NULL);
         model_running_stop(&running);
     }
@@ -138,7 +115,7 @@ TEST(wrong_epsilon)
     if (!device)
         skip();
     model_running_start(&running, device, LLAMA, PRECISION_BF16);
-    check(running.base);
+    pass_fixture_check(running.base);
     pass_lies_begin(device, UINT64_MAX, NULL);
     pass_lies.ops.kernel_launch = other_epsilon;
     assert_int_equal(workload_spot_check(running.base, 5, pass_fixture_note, NULL, &failure),
@@ -175,10 +152,5 @@ TEST(refused)
 
 int main(void)
 {
-    int failed;
-
-    device = model_fixture_open();
-    failed = unit_run(NULL, NULL);
-    model_fixture_close(device);
-    return failed;
+    return model_fixture_run(&device);
 }

@@ -62,8 +62,8 @@
 
 static const char *const stacks[] = {LLAMA, QWEN, GPT2("true"), GPT2("false"), MOE, ODD_MOE};
 #define STACKS (sizeof(stacks) / sizeof(stacks[0]))
-/* Lies are told of one mixture, which has all that mixtures launch, and under a sanitizer of none:
- * each takes a check in fp64, many times as long there. */
+/* Wrong launches are tried on one mixture, which has all that mixtures launch, and under a
+ * sanitizer on none: each needs a check in fp64, which takes many times as long there. */
 #ifdef __SANITIZE_ADDRESS__
 #define LIED_STACKS (STACKS - 2)
 #else
@@ -309,10 +309,5 @@ TEST(frameworks)
 
 int main(void)
 {
-    int failed;
-
-    device = model_fixture_open();
-    failed = unit_run(NULL, NULL);
-    model_fixture_close(device);
-    return failed;
+    return model_fixture_run(&device);
 }
